@@ -1,0 +1,1 @@
+"""The warm process: socket server, protocol, life cycle, followed sessions, `lcc-daemon`."""

@@ -1,0 +1,1 @@
+"""What Claude Code starts: the short-lived hook client (standard library only)."""
