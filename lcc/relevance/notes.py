@@ -1,0 +1,110 @@
+"""The one-line notes that stand in for a removed output: writing them, and recognising them.
+
+The forms are in use by other programs and never change (the report-format page; `lcc/README.md`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+VERIFIED = "; content verified on disk at compaction time"
+REMINDER_START = "\n\n<system-reminder>"
+REMINDER_END = "</system-reminder>"
+
+_ID = r"[!-Z^-~]+"  # printable ASCII without spaces and square brackets
+_LINES = r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})"
+_NOTE = re.compile(
+    rf"\[identical output kept at (?P<identical>{_ID})\]"
+    rf"|\[output = lines (?P<range>{_LINES}) of (?P<within>{_ID})\]"
+    rf"|\[removed: re-read (?P<path>[^\n]+?)(?: \(lines (?P<lines>{_LINES})\))? to recover"
+    rf"(?P<verified>{re.escape(VERIFIED)})?\]"
+    r"|\[removed: re-run `(?P<command>[^`\n]+)` to recover\]"
+    r"|\[removed: (?P<tokens>[0-9]+) tokens · lcc recall (?P<sha>[0-9a-f]{12})\]"
+)
+_ID_ONLY = re.compile(_ID)
+_ENDS_LIKE_LINES = re.compile(r" \(lines [0-9]+-[0-9]+\)\Z")
+_LONGEST_POINTED = 4096  # characters of a path or command; no system opens a longer path
+_LONGEST_NOTE = 5000  # characters; longer texts are not worth a look
+
+NoteKind = Literal["identical", "lines", "file", "command", "stash"]
+
+
+class Note(NamedTuple):
+    """A recognised note. Fields that its kind does not use are None."""
+
+    kind: NoteKind
+    target: str | None = None
+    """The call id it points at, the path, the command, or the first 12 hex digits of the stashed object."""
+    lines: tuple[int, int] | None = None
+    verified: bool = False
+    text: str = ""
+    """The note as it stands."""
+
+
+def identical_note(call_id: str) -> str | None:
+    """The note for an output that a later result repeats; None when the id cannot be written in a note."""
+    return f"[identical output kept at {call_id}]" if _ID_ONLY.fullmatch(call_id) else None
+
+
+def lines_note(first: int, last: int, call_id: str) -> str | None:
+    """The note for an output that is lines ``first`` to ``last`` (1-based, inclusive) of a later result."""
+    return f"[output = lines {first}-{last} of {call_id}]" if _ID_ONLY.fullmatch(call_id) else None
+
+
+def reread_note(path: str, lines: tuple[int, int] | None, *, verified: bool) -> str | None:
+    """The note for an output that is in a file; None when the path cannot be written unambiguously."""
+    if not _one_line(path) or " to recover" in path or _ENDS_LIKE_LINES.search(path):
+        return None
+    span = f" (lines {lines[0]}-{lines[1]})" if lines else ""
+    return f"[removed: re-read {path}{span} to recover{VERIFIED if verified else ''}]"
+
+
+def rerun_note(command: str) -> str | None:
+    """The note for the output of a read-only command; None when it cannot be written unambiguously."""
+    return f"[removed: re-run `{command}` to recover]" if _one_line(command) and "`" not in command else None
+
+
+def stash_note(tokens: int, sha256: str) -> str:
+    """The note for an output that the stash holds under ``sha256`` (64 hex digits)."""
+    return f"[removed: {tokens} tokens · lcc recall {sha256[:12]}]"
+
+
+def find_note(text: str) -> Note | None:
+    """The note that ``text`` is, or that ``text`` begins with when only a client reminder follows it."""
+    if not text.startswith("["):
+        return None
+    head = text
+    if len(text) > _LONGEST_NOTE or "\n" in text:
+        head, _, _ = text[:_LONGEST_NOTE].partition("\n")
+        if not reminder_follows(text, len(head)):
+            return None
+    match = _NOTE.fullmatch(head)
+    return _note_of(match, head) if match else None
+
+
+def reminder_follows(text: str, position: int) -> bool:
+    """Whether all of ``text`` from ``position`` on is what the client put behind a tool's output."""
+    return text.startswith(REMINDER_START, position) and text.rstrip("\n").endswith(REMINDER_END)
+
+
+def _note_of(match: re.Match[str], text: str) -> Note:
+    if match["identical"]:
+        return Note("identical", match["identical"], text=text)
+    if match["within"]:
+        return Note("lines", match["within"], _span(match["range"]), text=text)
+    if match["path"]:
+        lines = _span(match["lines"]) if match["lines"] else None
+        return Note("file", match["path"], lines, bool(match["verified"]), text=text)
+    if match["command"]:
+        return Note("command", match["command"], text=text)
+    return Note("stash", match["sha"], text=text)
+
+
+def _span(written: str) -> tuple[int, int]:
+    first, _, last = written.partition("-")
+    return int(first), int(last)
+
+
+def _one_line(value: str) -> bool:
+    return 0 < len(value) <= _LONGEST_POINTED and value.isprintable() and value == value.strip()

@@ -1,0 +1,215 @@
+"""`lossless`: an output that a later, kept result repeats becomes a pointer to it (the seed's section 5).
+
+The pass walks the results from the newest to the oldest, so that every pointer's target is already known
+to be kept. Line ranges are found through an index of anchor lines: each result names its longest lines, and
+each kept result is looked through once for lines that some result has named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from lcc.relevance.decision import Decision
+from lcc.relevance.headers import comparable
+from lcc.relevance.notes import find_note, identical_note, lines_note
+from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
+from lcc.transcript import Json, Message, parse_payload
+
+SHORTEST_NOTE = 30  # characters; no dedupe note is shorter, so a shorter result is never worth one
+_LINES_LOOKED_AT = 64  # anchors are taken from a result's first so many lines
+_PLACES_PER_ANCHOR = 32  # places remembered for one anchor line: keeps the search linear for any input
+
+NO_SUPERSEDER = Decision("keep", "no_lossless_superseder")
+
+
+class Output(NamedTuple):
+    """A result as this pass sees it."""
+
+    id: str
+    tool: str
+    text: str
+    is_error: bool
+
+
+class _Anchor(NamedTuple):
+    line: str
+    index: int
+    """The line's 0-based number in the result."""
+    offset: int
+    """Where the line begins in the result's text."""
+
+
+class _Place(NamedTuple):
+    output: Output
+    line: int
+    offset: int
+
+
+class LaterOutputs:
+    """The results kept so far, walking backwards, and the search for an earlier result among them."""
+
+    def __init__(self, candidates: Iterable[Output]) -> None:
+        """``candidates`` are the results that may become pointers."""
+        self._anchors: dict[str, list[_Anchor]] = {}
+        self._places: dict[str, list[_Place]] = {}
+        self._same: dict[tuple[bool, str], Output] = {}
+        for output in candidates:
+            if len(output.text) > SHORTEST_NOTE and output.text not in self._anchors:
+                anchors = _anchors_of(output.text)
+                self._anchors[output.text] = anchors
+                for anchor in anchors:
+                    self._places.setdefault(anchor.line, [])
+
+    def keep(self, output: Output) -> None:
+        """Take ``output`` as kept unchanged: earlier results may point at it from now on."""
+        if len(output.text) <= SHORTEST_NOTE:
+            return
+        self._same[output.is_error, comparable(output.tool, output.text)] = output
+        lines = output.text.split("\n")
+        named = self._places.keys() & lines if len(lines) > 1 else ()
+        if named:
+            self._remember(output, lines, set(named))
+
+    def find(self, output: Output) -> Decision | None:
+        """The pointer that stands for ``output``, or None when no kept later result repeats it."""
+        if len(output.text) <= SHORTEST_NOTE:
+            return None
+        same = self._same.get((output.is_error, comparable(output.tool, output.text)))
+        if same is not None:
+            return _dedupe(output, same.id, identical_note(same.id), "identical_output_kept_later")
+        for place, first in self._candidates(output):
+            last = first + output.text.count("\n")
+            return _dedupe(output, place.output.id, lines_note(first, last, place.output.id), "output_lines_of_later")
+        return None
+
+    def _remember(self, output: Output, lines: Sequence[str], named: set[str]) -> None:
+        offset = 0
+        for number, line in enumerate(lines):
+            if line in named:
+                places = self._places[line]
+                if len(places) < _PLACES_PER_ANCHOR:
+                    places.append(_Place(output, number, offset))
+            offset += len(line) + 1
+
+    def _candidates(self, output: Output) -> Iterable[tuple[_Place, int]]:
+        """Kept results that hold ``output`` as whole lines, each with the 1-based number of the first."""
+        anchors = self._anchors.get(output.text)
+        if not anchors:
+            return
+        rarest = min(anchors, key=lambda anchor: len(self._places[anchor.line]))
+        for place in self._places[rarest.line]:
+            start = place.offset - rarest.offset
+            end = start + len(output.text)
+            text = place.output.text
+            if (
+                place.output.is_error == output.is_error
+                and start >= 0
+                and (start == 0 or text[start - 1] == "\n")
+                and (end == len(text) or text[end : end + 1] == "\n")
+                and text.startswith(output.text, start)
+            ):
+                yield place, place.line - rarest.index + 1
+
+
+def verify_lossless(original: Json, compacted: Json) -> list[Violation]:
+    """Whether every note of ``compacted`` holds: its claim is checked from the two payloads alone.
+
+    Both are the seed's payload (a messages array or ``{"messages": [...]}``). Returns what is wrong, [] when
+    nothing is. Raises ``TranscriptError`` for a payload that cannot be read.
+    """
+    return lossless_violations(parse_payload(original).messages, parse_payload(compacted).messages)
+
+
+def lossless_violations(original: Sequence[Message], compacted: Sequence[Message]) -> list[Violation]:
+    """`verify_lossless` over parsed messages."""
+    found = untouched_violations(original, compacted)
+    if found:
+        return found
+    changes = list(changed_results(original, compacted))
+    return [
+        Violation(change.before.tool_use_id, "its note is none of the lossless notes")
+        for change in changes
+        if not is_dedupe(change)
+    ] + dedupe_violations(original, [c for c in changes if is_dedupe(c)], changes)
+
+
+def is_dedupe(change: Change) -> bool:
+    """Whether the new text is a pointer to another result."""
+    note = find_note(change.after.text)
+    return note is not None and note.kind in ("identical", "lines") and note.text == change.after.text
+
+
+def dedupe_violations(
+    original: Sequence[Message], dedupes: Sequence[Change], changes: Sequence[Change]
+) -> list[Violation]:
+    """Which of ``dedupes`` point at something else than what they claim; ``changes`` are all changed results."""
+    changed = {change.before.tool_use_id for change in changes}
+    targets: dict[str, tuple[Output, int]] = {}
+    repeated: set[str] = set()
+    tools = {use.id: use.tool for message in original for use in message.tool_uses}
+    position = 0
+    for message in original:
+        for result in message.tool_results:
+            if result.tool_use_id in targets:
+                repeated.add(result.tool_use_id)
+            output = Output(result.tool_use_id, tools.get(result.tool_use_id, ""), result.text, bool(result.is_error))
+            targets[result.tool_use_id] = (output, position)
+            position += 1
+    split: dict[str, list[str]] = {}
+    found = []
+    for change in dedupes:
+        problem = _claim_problem(change, targets, changed, repeated, split)
+        if problem:
+            found.append(Violation(change.before.tool_use_id, problem))
+    return found
+
+
+def _claim_problem(
+    change: Change,
+    targets: dict[str, tuple[Output, int]],
+    changed: set[str],
+    repeated: set[str],
+    split: dict[str, list[str]],
+) -> str | None:
+    note = find_note(change.after.text)
+    target_id = note.target if note else None
+    if note is None or target_id is None or target_id not in targets or target_id in repeated:
+        return f"its note points at {target_id!r}, which is no single result"
+    target, position = targets[target_id]
+    if position <= change.position:
+        return f"its note points at {target_id!r}, which does not come later"
+    if target_id in changed:
+        return f"its note points at {target_id!r}, which is replaced itself"
+    if target.is_error != bool(change.before.is_error):
+        return f"its note points at {target_id!r}, whose error flag differs"
+    if note.lines is None:
+        same = comparable(change.tool, change.before.text) == comparable(target.tool, target.text)
+        return None if same else f"its note says that {target_id!r} is identical, and it is not"
+    first, last = note.lines
+    lines = split.setdefault(target_id, target.text.split("\n"))
+    if last > len(lines) or "\n".join(lines[first - 1 : last]) != change.before.text:
+        return f"its note says that it is lines {first}-{last} of {target_id!r}, and it is not"
+    return None
+
+
+def _dedupe(output: Output, kept_at: str, note: str | None, reason: str) -> Decision | None:
+    if note is None or len(note) >= len(output.text):
+        return None
+    return Decision("dedupe", reason, text=note, note=note, kept_at=kept_at)
+
+
+def _anchors_of(text: str) -> list[_Anchor]:
+    """The one or two longest lines among the first lines of ``text``: rare lines, that is, in most outputs."""
+    lines = text.split("\n", _LINES_LOOKED_AT)[:_LINES_LOOKED_AT]
+    longest = max(lines, key=len)
+    anchors = [_anchor(lines, longest)]
+    others = [line for line in lines if line != longest]
+    if others:
+        anchors.append(_anchor(lines, max(others, key=len)))
+    return anchors
+
+
+def _anchor(lines: list[str], line: str) -> _Anchor:
+    index = lines.index(line)
+    return _Anchor(line, index, sum(map(len, lines[:index])) + index)

@@ -1,0 +1,81 @@
+"""What every verification says and compares: the two payloads side by side, call by call.
+
+A verification reads only the original and the compacted messages. It shares no state with the decisions
+that it checks (the seed's section 5: `verify_lossless`, `verify_recoverable`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from lcc.transcript import Json, Message, ToolResult, ToolUse
+
+
+class Violation(NamedTuple):
+    """Something that a compaction must not have done. ``id`` is the call it concerns, None: all of them."""
+
+    id: str | None
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.problem}" if self.id is not None else self.problem
+
+
+class Change(NamedTuple):
+    """A result whose text differs between the two payloads."""
+
+    before: ToolResult
+    after: ToolResult
+    tool: str
+    message: int
+    position: int
+    """Where the result stands among all results, from 0."""
+
+
+def untouched_violations(original: Sequence[Message], compacted: Sequence[Message]) -> list[Violation]:
+    """Every difference between the two that is no changed result text: messages, roles, texts, calls, inputs, flags.
+
+    Messages without any content do not count: they may be left out.
+    """
+    before = [message for message in original if _has_content(message)]
+    after = [message for message in compacted if _has_content(message)]
+    if len(before) != len(after):
+        return [Violation(None, f"{len(before)} messages became {len(after)}")]
+    found: list[Violation] = []
+    for index, (old, new) in enumerate(zip(before, after, strict=True)):
+        if old is new:
+            continue
+        if old.role != new.role or old.text != new.text:
+            found.append(Violation(None, f"the role or text of message {index} changed"))
+        if [_call(use) for use in old.tool_uses] != [_call(use) for use in new.tool_uses]:
+            found.append(Violation(None, f"a call of message {index} changed"))
+        if [_outer(result) for result in old.tool_results] != [_outer(result) for result in new.tool_results]:
+            found.append(Violation(None, f"the results of message {index} are not those of the same calls"))
+    return found
+
+
+def changed_results(original: Sequence[Message], compacted: Sequence[Message]) -> Iterator[Change]:
+    """The results whose text differs; to be asked only where ``untouched_violations`` finds nothing."""
+    tools = {use.id: use.tool for message in original for use in message.tool_uses}
+    position = 0
+    after = (message for message in compacted if _has_content(message))
+    for index, old in enumerate(message for message in original if _has_content(message)):
+        new = next(after)
+        if old is not new:
+            for offset, (one, other) in enumerate(zip(old.tool_results, new.tool_results, strict=True)):
+                if one.text != other.text:
+                    yield Change(one, other, tools.get(one.tool_use_id, ""), index, position + offset)
+        position += len(old.tool_results)
+
+
+def _has_content(message: Message) -> bool:
+    return bool(message.text or message.tool_uses or message.tool_results)
+
+
+def _call(use: ToolUse) -> tuple[str, str, Json]:
+    return (use.id, use.tool, use.input)
+
+
+def _outer(result: ToolResult) -> tuple[str, bool | None]:
+    return (result.tool_use_id, result.is_error)
