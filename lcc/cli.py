@@ -1,0 +1,117 @@
+"""The `lcc` program: finds the command that was asked for, and imports that one alone.
+
+`lcc --help` must be quick, and each command needs other libraries, so the commands stand here as names with
+one line of help. An error that a user can mend is one line on stderr and exit 2; a failed run is exit 1.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, NamedTuple
+
+import typer
+
+from lcc.commands.files import InputError, WriteError
+
+EXIT_OK, EXIT_FAILED, EXIT_BAD_INPUT = 0, 1, 2
+_INTERRUPTED = 128 + signal.SIGINT
+
+
+class _Command(NamedTuple):
+    where: str
+    """module:attribute; the attribute is a function for Typer, or a Typer with commands of its own."""
+    help: str
+
+
+COMMANDS: dict[str, _Command] = {
+    "compact": _Command("lcc.commands.compact:compact", "Remove from a session what can be had back byte for byte."),
+    "explain": _Command("lcc.commands.explain:explain", "Show what a pass removed, what it kept, and why."),
+}
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+def build(asked: str | None) -> typer.Typer:
+    """The program with the command ``asked`` as it is, and every other one as its line of help."""
+    app = typer.Typer(
+        name="lcc",
+        help="Compacts Claude Code sessions: removes only what can be had back, and proves it first.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=_SETTINGS,
+    )
+    app.callback()(_options)
+    for name, command in COMMANDS.items():
+        loaded = _load(command.where) if name == asked else None
+        if isinstance(loaded, typer.Typer):
+            app.add_typer(loaded, name=name, help=command.help, context_settings=_SETTINGS)
+        else:
+            app.command(name, help=command.help, context_settings=_SETTINGS)(loaded or _not_loaded)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"lcc {version('lcc-claude-code')}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """The options that stand before a command."""
+
+
+def _not_loaded() -> None:
+    raise AssertionError("only the command that was asked for is run")
+
+
+def _load(where: str) -> Callable[..., None] | typer.Typer:
+    module, _, attribute = where.partition(":")
+    loaded: Callable[..., None] | typer.Typer = getattr(importlib.import_module(module), attribute)
+    return loaded
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the program with ``arguments`` (the process's own by default) and exits with its code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    sys.exit(_run(given))
+
+
+def _run(given: list[str]) -> int:
+    asked = next((word for word in given if not word.startswith("-")), None)
+    try:
+        build(asked)(given, prog_name="lcc", standalone_mode=True)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else EXIT_OK
+    except InputError as problem:
+        return _say(str(problem), EXIT_BAD_INPUT)
+    except WriteError as problem:
+        return _say(str(problem), EXIT_FAILED)
+    except KeyboardInterrupt:
+        return _say("interrupted; nothing was changed", _INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has gone. Nothing more may be written there, also not at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    return EXIT_OK
+
+
+def _say(problem: str, code: int) -> int:
+    from lcc.explain import one_line
+
+    print(f"lcc: {one_line(problem, 4000)}", file=sys.stderr)
+    return code

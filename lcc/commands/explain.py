@@ -1,0 +1,77 @@
+"""`lcc explain REPORT`: what a pass did and why, offline."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lcc.commands.files import STREAM, InputError, OutputFile, read_input
+
+if TYPE_CHECKING:
+    from lcc.explain import Explanation
+    from lcc.report import Report
+
+MAX_REPORT_BYTES = 1 << 28
+
+
+def explain(
+    report: Annotated[
+        str, typer.Argument(metavar="REPORT", help="A report that a pass wrote; - reads it from standard input.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    html: Annotated[
+        str | None,
+        typer.Option("--html", metavar="FILE", help="Write one self-contained page with a picture of the session."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Calls to list at most in each list.")] = 10,
+) -> None:
+    """Show what a pass removed, what it kept, and why, from its report alone."""
+    found = load(report)
+    if html is not None:
+        _write_page(found, html, report)
+        return
+    from lcc.explain import explain as explained
+
+    explanation = explained(found, limit)
+    if as_json:
+        import orjson
+
+        sys.stdout.buffer.write(
+            orjson.dumps(explanation.as_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        )
+    else:
+        print_explanation(explanation)
+
+
+def load(name: str) -> Report:
+    """The report in the file ``name``. Raises ``InputError`` with the place for anything that is none."""
+    from lcc.explain import ReportError, read_report
+
+    try:
+        return read_report(read_input(name, MAX_REPORT_BYTES))
+    except ReportError as error:
+        raise InputError(f"{name}: not a report of `lcc compact`: {error}") from None
+
+
+def _write_page(report: Report, target: str, source: str) -> None:
+    from lcc.explain_html import page
+
+    if target == STREAM:
+        sys.stdout.buffer.write(page(report).encode())
+        return
+    with OutputFile(target, "--html") as output:
+        if source != STREAM and output.same_as(source):
+            raise InputError(f"--html {target}: that is the report itself")
+        output.write(page(report).encode())
+        output.commit()
+    print(f"lcc: wrote {target}; open it in a browser", file=sys.stderr)
+
+
+def print_explanation(explanation: Explanation) -> None:
+    """Prints the explanation on standard output."""
+    from lcc.commands.explain_text import layout
+    from lcc.commands.text import write
+
+    write(sys.stdout, *layout(explanation))
