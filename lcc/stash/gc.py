@@ -1,0 +1,264 @@
+"""Which objects may go, and removing them: first a plan that only reads, then the same plan carried out.
+
+An object is kept while
+
+- a note in a session file that still exists names it: every file a session's references name, and every
+  session file of Claude Code and Codex on this machine, is searched for the ids of our notes;
+- a session that has no file named it less than ``PATHLESS_SECONDS`` ago;
+- any session named it less than ``EMIT_SECONDS`` ago: its note may not have reached the file yet;
+- it is younger than the limits ask, or it was put again since the plan was made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lcc.stash.folder import locked
+from lcc.stash.objects import MIN_ID_LENGTH, object_path
+from lcc.stash.references import (
+    References,
+    all_references,
+    read_references,
+    reference_files,
+    rewrite_references,
+)
+from lcc.stash.store import Entry, Stash
+
+DAY = 86400.0
+EMIT_SECONDS = DAY
+PATHLESS_SECONDS = 90 * DAY
+GC_LOCK_SECONDS = 30.0
+_DELETE_BATCH = 200  # objects per hold of the lock, so that a writer waits milliseconds
+_CHUNK = 4 * 1024 * 1024
+_NAMED = re.compile(rb"lcc recall ([0-9a-f]{12,64})")
+_OVERLAP = len(b"lcc recall ") + 64
+
+
+@dataclass(frozen=True, slots=True)
+class GcLimits:
+    """What to collect of the objects that nothing keeps."""
+
+    older_than_seconds: float = 30 * DAY
+    max_bytes: int | None = None
+    """Collect the oldest until all objects together take at most this much, however young they are."""
+    session: str | None = None
+    """Only what this session named; its own references keep nothing, and no age is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class GcPlan:
+    """What a collection removes, and why the rest stays. Making one changes nothing."""
+
+    remove: tuple[Entry, ...]
+    total: int
+    total_bytes: int
+    kept_by_notes: int
+    """Objects that a note in a session file names."""
+    kept_by_references: int
+    """Objects that a session without a file, or a very recent compaction, names."""
+    kept_by_age: int
+    missing: tuple[tuple[str, str], ...]
+    """(session, sha256) of objects that are named and not there."""
+    leftovers: tuple[Path, ...]
+    """Files of writes that were cut off."""
+    now: float
+    references: dict[Path, tuple[int, int]] = field(repr=False)
+    session: str | None = None
+
+    @property
+    def remove_bytes(self) -> int:
+        """How many bytes on the disk the removal frees."""
+        return sum(entry.stored_bytes for entry in self.remove)
+
+
+@dataclass(frozen=True, slots=True)
+class GcResult:
+    """What was removed. ``spared`` were named or put again after the plan."""
+
+    removed: int
+    removed_bytes: int
+    spared: int
+
+
+def default_session_folders() -> tuple[Path, ...]:
+    """Where Claude Code and Codex keep their session files on this machine."""
+    claude = os.environ.get("CLAUDE_CONFIG_DIR")
+    codex = os.environ.get("CODEX_HOME")
+    return (
+        (Path(claude) if claude else Path.home() / ".claude") / "projects",
+        (Path(codex) if codex else Path.home() / ".codex") / "sessions",
+    )
+
+
+def plan_collection(stash: Stash, limits: GcLimits, session_folders: Sequence[Path], now: float) -> GcPlan:
+    """What may go at ``now`` (seconds since the epoch). Reads every session file once; changes nothing.
+
+    Raises ``OSError`` when a session file cannot be read: what it names is not known then.
+    """
+    references = list(all_references(stash.folder))
+    in_notes = _named_in_files(_session_files(references, session_folders))
+    in_references = _kept_by_references(references, limits.session, now)
+    entries = sorted(stash.entries(), key=lambda entry: (entry.modified_ns, entry.sha256))
+    free = [
+        entry for entry in entries if entry.sha256[:MIN_ID_LENGTH] not in in_notes and entry.sha256 not in in_references
+    ]
+    remove = _within_limits(free, entries, references, limits, now)
+    present = {entry.sha256 for entry in entries}
+    noted = sum(entry.sha256[:MIN_ID_LENGTH] in in_notes for entry in entries)
+    return GcPlan(
+        remove=tuple(remove),
+        total=len(entries),
+        total_bytes=sum(entry.stored_bytes for entry in entries),
+        kept_by_notes=noted,
+        kept_by_references=len(entries) - len(free) - noted,
+        kept_by_age=len(free) - len(remove),
+        missing=tuple(
+            (each.session, sha)
+            for each in references
+            for sha in each.named
+            if sha not in present and sha[:MIN_ID_LENGTH] in in_notes
+        ),
+        leftovers=tuple(_leftovers(stash.folder)),
+        now=now,
+        references={each.file: each.signature for each in references},
+        session=limits.session,
+    )
+
+
+def collect(stash: Stash, plan: GcPlan) -> GcResult:
+    """Carry out ``plan``. What was named or put since it was made is spared. Raises ``OSError``.
+
+    Interrupted at any point it leaves whole objects; two at once do no harm.
+    """
+    removed = removed_bytes = spared = 0
+    batches = [plan.remove[at : at + _DELETE_BATCH] for at in range(0, len(plan.remove), _DELETE_BATCH)]
+    for batch in batches or [()]:
+        with locked(stash.folder, exclusive=True, seconds=GC_LOCK_SECONDS):
+            named_since = _named_since(stash.folder, plan)
+            for entry in batch:
+                if entry.sha256 in named_since or not _unlink_unchanged(stash.folder, entry):
+                    spared += 1
+                    continue
+                removed += 1
+                removed_bytes += entry.stored_bytes
+    with locked(stash.folder, exclusive=True, seconds=GC_LOCK_SECONDS):
+        for leftover in plan.leftovers:
+            # Writers hold the shared lock while such a file exists: under the exclusive one nobody needs it.
+            leftover.unlink(missing_ok=True)
+    _tidy_references(stash.folder, {entry.sha256 for entry in plan.remove})
+    return GcResult(removed, removed_bytes, spared)
+
+
+def named_in_file(path: Path) -> set[str]:
+    """The ids (first 12 hex digits) that the notes in ``path`` name. Linear, in bounded memory."""
+    named: set[str] = set()
+    with path.open("rb") as file:
+        rest = b""
+        while chunk := file.read(_CHUNK):
+            window = rest + chunk
+            named.update(match[1][:MIN_ID_LENGTH].decode() for match in _NAMED.finditer(window))
+            rest = window[-_OVERLAP:]
+    return named
+
+
+def _named_in_files(paths: Iterable[Path]) -> set[str]:
+    named: set[str] = set()
+    for path in paths:
+        try:
+            named |= named_in_file(path)
+        except FileNotFoundError:
+            continue
+    return named
+
+
+def _session_files(references: Iterable[References], folders: Iterable[Path]) -> list[Path]:
+    found: dict[Path, None] = {}
+    for each in references:
+        for source in each.sources:
+            path = Path(source)
+            if path.is_file():
+                found[path] = None
+    for folder in folders:
+        for base, _, names in os.walk(folder, onerror=_raise_unless_missing):
+            for name in names:
+                path = Path(base, name)
+                if name.endswith(".jsonl") and path.is_file():
+                    found[path] = None
+    return list(found)
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _kept_by_references(references: Iterable[References], dropped: str | None, now: float) -> set[str]:
+    kept: set[str] = set()
+    for each in references:
+        if dropped is not None and each.session == dropped:
+            continue
+        seconds = EMIT_SECONDS if each.sources else PATHLESS_SECONDS
+        kept.update(sha for sha, named in each.named.items() if now - named < seconds)
+    return kept
+
+
+def _within_limits(
+    free: list[Entry], entries: list[Entry], references: list[References], limits: GcLimits, now: float
+) -> list[Entry]:
+    """Of the ``free`` entries (oldest first) those that the limits let go."""
+    if limits.session is not None:
+        own = {sha for each in references if each.session == limits.session for sha in each.named}
+        return [entry for entry in free if entry.sha256 in own]
+    oldest_kept_ns = (now - limits.older_than_seconds) * 1e9
+    total = sum(entry.stored_bytes for entry in entries)
+    remove = []
+    for entry in free:
+        too_much = limits.max_bytes is not None and total > limits.max_bytes
+        if entry.modified_ns <= oldest_kept_ns or too_much:
+            remove.append(entry)
+            total -= entry.stored_bytes
+    return remove
+
+
+def _named_since(folder: Path, plan: GcPlan) -> set[str]:
+    """What references that changed after the plan name. Under the exclusive lock."""
+    named: set[str] = set()
+    for path in reference_files(folder):
+        status = path.stat()
+        if plan.references.get(path) == (status.st_size, status.st_mtime_ns):
+            continue
+        references = read_references(path)
+        named.update(sha for sha, at in references.named.items() if at >= int(plan.now) - 1)
+    return named
+
+
+def _unlink_unchanged(folder: Path, entry: Entry) -> bool:
+    path = object_path(folder, entry.sha256)
+    try:
+        if path.lstat().st_mtime_ns != entry.modified_ns:
+            return False
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _tidy_references(folder: Path, removed: set[str]) -> None:
+    """Drop the lines of objects that this collection removed, and repeated ones. One lock hold a file."""
+    for path in reference_files(folder):
+        with contextlib.suppress(FileNotFoundError), locked(folder, exclusive=True, seconds=GC_LOCK_SECONDS):
+            references = read_references(path)
+            gone = {sha for sha in references.named if sha in removed and not object_path(folder, sha).exists()}
+            if gone or references.lines > 2 * len(references.named):
+                rewrite_references(references, references.named.keys() - gone)
+
+
+def _leftovers(folder: Path) -> Iterator[Path]:
+    for part in ("objects", "refs"):
+        for base, _, names in os.walk(folder / part):
+            yield from (Path(base, name) for name in names if name.startswith(".") and name.endswith(".tmp"))

@@ -1,0 +1,130 @@
+"""Which objects the notes of each session name: one append-only file per session, below ``refs``.
+
+Written before a note is emitted, under the shared lock, and flushed. A line that was cut off by a crash is
+ignored: every append starts on a new line, so it never spoils the next one. gc alone rewrites or removes
+such a file, under the exclusive lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lcc.stash.folder import PRIVATE_FILE, flush, flush_folder, write_all
+from lcc.stash.objects import is_whole_id
+
+UNNAMED_SESSION = "unnamed"
+"""The session of passes over a transcript that has no id of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """What one file says: its session, the files that hold the session's notes, and when each object was named."""
+
+    session: str
+    sources: tuple[str, ...]
+    named: dict[str, float] = field(repr=False)
+    """Full sha256 → the last time (seconds since the epoch) that a note was about to name it."""
+    file: Path
+    signature: tuple[int, int]
+    """Size and modification time in ns: whether the file has been written to since."""
+    lines: int = 0
+
+
+def references_path(folder: Path, session: str) -> Path:
+    """The session's file. Its name is a hash, since an id from a transcript can hold anything."""
+    digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()
+    return folder / "refs" / digest[:32]
+
+
+def append_references(folder: Path, session: str, source: str | None, shas: Iterable[str], now: float) -> None:
+    """Record durably that ``session``'s notes are about to name ``shas``. ``refs`` must exist. Raises ``OSError``."""
+    path = references_path(folder, session)
+    header = json.dumps({"session": session, "source": source})
+    lines = [header, *(f"{sha} {now:.0f}" for sha in shas)]
+    content = ("\n" + "\n".join(lines) + "\n").encode("ascii")
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    is_new = not path.exists()
+    descriptor = os.open(path, flags, PRIVATE_FILE)
+    try:
+        write_all(descriptor, content)
+        flush(descriptor)
+    finally:
+        os.close(descriptor)
+    if is_new:
+        flush_folder(path.parent)
+
+
+def read_references(path: Path) -> References:
+    """What ``path`` says. Lines that are not whole are ignored. Raises ``OSError``."""
+    with path.open("rb") as file:
+        found = os.fstat(file.fileno())
+        content = file.read()
+    session, sources, named, lines = "", dict[str, None](), dict[str, float](), 0
+    for line in content.decode("ascii", "replace").split("\n"):
+        if line.startswith("{"):
+            session, source = _header(line) or (session, None)
+            if source:
+                sources[source] = None
+        elif is_whole_id(line[:64]) and line[64:65] == " " and line[65:].isdigit():
+            lines += 1
+            named[line[:64]] = max(named.get(line[:64], 0.0), float(line[65:]))
+    signature = (found.st_size, found.st_mtime_ns)
+    return References(session, tuple(sources), named, path, signature, lines)
+
+
+def all_references(folder: Path) -> Iterator[References]:
+    """Every session's references. A file that vanishes meanwhile is passed over. Raises ``OSError``."""
+    for path in reference_files(folder):
+        try:
+            yield read_references(path)
+        except FileNotFoundError:
+            continue
+
+
+def reference_files(folder: Path) -> list[Path]:
+    """The reference files, in the order of their names; none when the folder is missing."""
+    try:
+        with os.scandir(folder / "refs") as found:
+            return sorted(Path(entry.path) for entry in found if not entry.name.startswith("."))
+    except FileNotFoundError:
+        return []
+
+
+def rewrite_references(references: References, keep: Iterable[str]) -> None:
+    """Leave only ``keep`` of what the file names, or no file when that is nothing. Only under the exclusive lock."""
+    kept = sorted(set(keep) & references.named.keys())
+    if not kept:
+        references.file.unlink(missing_ok=True)
+        return
+    headers = [json.dumps({"session": references.session, "source": each}) for each in references.sources]
+    if not headers:
+        headers = [json.dumps({"session": references.session, "source": None})]
+    lines = [*headers, *(f"{sha} {references.named[sha]:.0f}" for sha in kept)]
+    beside = references.file.with_name(f".{references.file.name}.{os.getpid()}.tmp")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, PRIVATE_FILE)
+    try:
+        try:
+            write_all(descriptor, ("\n".join(lines) + "\n").encode("ascii"))
+            flush(descriptor)
+        finally:
+            os.close(descriptor)
+        beside.replace(references.file)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _header(line: str) -> tuple[str, str | None] | None:
+    try:
+        value = json.loads(line)
+        session, source = value["session"], value["source"]
+    except (ValueError, KeyError):
+        return None
+    if not isinstance(session, str) or not (source is None or isinstance(source, str)):
+        return None
+    return session, source
