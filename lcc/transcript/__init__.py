@@ -1,5 +1,7 @@
 """Reading transcripts of every supported format, and writing them back with a pass's edits."""
 
+from lcc.transcript.claude_code import SessionReader
+from lcc.transcript.edit import apply_edits, messages_to_payload
 from lcc.transcript.model import (
     Edits,
     Format,
@@ -13,6 +15,8 @@ from lcc.transcript.model import (
     Transcript,
     TranscriptError,
 )
+from lcc.transcript.read import parse_payload, read_transcript
+from lcc.transcript.render import render
 
 __all__ = [
     "Edits",
@@ -22,8 +26,14 @@ __all__ = [
     "Pair",
     "Path",
     "Role",
+    "SessionReader",
     "ToolResult",
     "ToolUse",
     "Transcript",
     "TranscriptError",
+    "apply_edits",
+    "messages_to_payload",
+    "parse_payload",
+    "read_transcript",
+    "render",
 ]

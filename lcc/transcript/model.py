@@ -53,7 +53,10 @@ class ToolResult(NamedTuple):
     """None where the host did not say."""
     path: Path
     text_path: Path | None
-    """Where the text stands, when the result is exactly one text; else None: it cannot be replaced by a note."""
+    """Where the text stands, when the result is exactly one text and its document is sound; else None.
+
+    A result without it cannot be replaced by a note, and its ``text`` is no target for a pointer either.
+    """
 
 
 class Message(NamedTuple):
@@ -65,7 +68,11 @@ class Message(NamedTuple):
     tool_uses: tuple[ToolUse, ...]
     tool_results: tuple[ToolResult, ...]
     source: dict[str, Json] | None
-    """The object as it came, for the seed's payload, whose shape and unknown fields must come back; else None."""
+    """The object as it came, for the one-document formats, whose shape and unknown fields come back; else None."""
+    documents: tuple[int, ...] = ()
+    """Line-based formats: the indexes of the JSON documents it was read from. Else its index in ``messages``."""
+    more: bool = False
+    """Whether it holds content besides text, calls, results and thinking (an image, a server tool's block)."""
 
 
 class Pair(NamedTuple):
@@ -95,9 +102,11 @@ class Transcript:
     """The file's bytes, where it was read from bytes: the output is these bytes with the edits spliced in."""
     documents: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     """For line-based formats: start and end offset in ``raw`` of each JSON document."""
+    warnings: tuple[str, ...] = ()
+    """What was read around, with its place: a damaged line that is kept as it stands."""
 
     def pairs(self) -> Iterator[Pair]:
-        """Every call that has its result, in the order of the calls. Ids in ``duplicates`` are left out."""
+        """Every call that has its result after it, in the order of the calls, without ``duplicates``."""
         results: dict[str, tuple[ToolResult, int]] = {}
         for index, message in enumerate(self.messages):
             for result in message.tool_results:
@@ -105,7 +114,7 @@ class Transcript:
         for index, message in enumerate(self.messages):
             for use in message.tool_uses:
                 found = results.get(use.id)
-                if found is not None and use.id not in self.duplicates:
+                if found is not None and found[1] >= index and use.id not in self.duplicates:
                     yield Pair(use, found[0], index, found[1])
 
 

@@ -1,0 +1,144 @@
+"""Which lines of a Claude Code session the model is still sent, and in what order.
+
+The lines form a tree by ``parentUuid``: a rewind, a parallel call or a progress line makes a branch. The
+live branch ends in the newest line of the conversation; what it is sent is found by walking up from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from lcc.transcript.messages_api import Content
+
+
+class Segment(NamedTuple):
+    """Lines ahead of a compact boundary that it kept: ``head`` to ``tail``, now standing after ``anchor``."""
+
+    head: str
+    anchor: str
+    tail: str
+
+
+class Entry(NamedTuple):
+    """One line that stands in the tree."""
+
+    document: int
+    uuid: str
+    parent: str | None
+    kind: Literal["user", "assistant", "boundary", "other"]
+    sidechain: bool
+    message_id: str | None
+    source: str | None
+    """``sourceToolAssistantUUID``: for a result, the line that holds its call."""
+    content: Content | None
+    """For user and assistant lines."""
+    kept: Segment | None
+    """For a boundary, where it names the lines that it kept."""
+
+
+def active_branch(entries: Sequence[Entry]) -> list[Entry]:
+    """The user and assistant lines that the model is still sent, oldest first.
+
+    Lines ahead of the last compact boundary are out, save the segment that it kept. Side chains are out,
+    unless the file holds nothing else (a sub-agent's own file). Of lines with one uuid the last counts.
+    """
+    side_file = all(e.sidechain for e in entries if e.kind in ("user", "assistant"))
+    boundary = -1
+    segment: Segment | None = None
+    leaf: Entry | None = None
+    by_uuid: dict[str, Entry] = {}
+    for entry in entries:
+        by_uuid[entry.uuid] = entry
+        if entry.sidechain and not side_file:
+            continue
+        if entry.kind == "boundary":
+            boundary, segment, leaf = entry.document, entry.kept, entry
+        elif entry.kind != "other":
+            leaf = entry
+    if leaf is None:
+        return []
+    kept = _kept_lines(segment, by_uuid)
+    chain = _walk_up(leaf, by_uuid, boundary, segment, kept)
+    live = [
+        entry
+        for entry in by_uuid.values()
+        if entry.content is not None
+        and (side_file or not entry.sidechain)
+        and (entry.document > boundary or entry.uuid in kept)
+    ]
+    return _with_parallel_lines([e for e in chain if e.content and (side_file or not e.sidechain)], live)
+
+
+def _kept_lines(segment: Segment | None, by_uuid: dict[str, Entry]) -> frozenset[str]:
+    """The uuids from the segment's tail up to its head; empty where that walk does not arrive."""
+    if segment is None or segment.anchor not in by_uuid:
+        return frozenset()
+    seen: set[str] = set()
+    uuid: str | None = segment.tail
+    while uuid is not None and uuid in by_uuid and uuid not in seen:
+        seen.add(uuid)
+        if uuid == segment.head:
+            return frozenset(seen)
+        uuid = by_uuid[uuid].parent
+    return frozenset()
+
+
+def _walk_up(
+    leaf: Entry, by_uuid: dict[str, Entry], boundary: int, segment: Segment | None, kept: frozenset[str]
+) -> list[Entry]:
+    """From the leaf to the root, the boundary, or a parent that is not in the file; oldest first."""
+    relink = segment if segment is not None and kept else None
+    chain: list[Entry] = []
+    seen: set[str] = set()
+    entry: Entry | None = leaf
+    while entry is not None and entry.uuid not in seen and (entry.document > boundary or entry.uuid in kept):
+        seen.add(entry.uuid)
+        chain.append(entry)
+        parent = entry.parent
+        if relink is not None:
+            if entry.uuid == relink.head:
+                parent = relink.anchor
+            elif parent == relink.anchor:
+                parent = relink.tail
+        entry = by_uuid.get(parent) if parent is not None else None
+    chain.reverse()
+    return chain
+
+
+def _with_parallel_lines(chain: list[Entry], live: Iterable[Entry]) -> list[Entry]:
+    """Add what the walk passes by when calls ran in parallel: lines of the same API message, and results.
+
+    They stand on branches of their own, but were sent: each goes behind the last line of its message.
+    """
+    on_chain = {entry.uuid for entry in chain}
+    last_line: dict[str, int] = {}
+    for index, entry in enumerate(chain):
+        if entry.kind == "assistant" and entry.message_id is not None:
+            last_line[entry.message_id] = index
+    if not last_line:
+        return chain
+    extra: dict[int, list[Entry]] = {}
+    line_of: dict[str, int] = {
+        entry.uuid: last_line.get(entry.message_id or "", index)
+        for index, entry in enumerate(chain)
+        if entry.kind == "assistant"
+    }
+    rest = [entry for entry in live if entry.uuid not in on_chain]
+    for entry in rest:
+        if entry.kind == "assistant" and entry.message_id in last_line:
+            index = last_line[entry.message_id]
+            line_of[entry.uuid] = index
+            extra.setdefault(index, []).append(entry)
+    for entry in rest:
+        if entry.kind == "user" and entry.content is not None and entry.content.results:
+            found = line_of.get(entry.source or "", line_of.get(entry.parent or ""))
+            if found is not None:
+                extra.setdefault(found, []).append(entry)
+    if not extra:
+        return chain
+    whole: list[Entry] = []
+    for index, entry in enumerate(chain):
+        whole.append(entry)
+        whole.extend(sorted(extra.get(index, ()), key=lambda e: (e.kind == "user", e.document)))
+    return whole

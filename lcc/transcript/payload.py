@@ -1,0 +1,155 @@
+"""The seed's payload (its section 1): a messages array, or an object that holds one, in both spellings.
+
+Strict: a decision over a half-read transcript is not auditable, so what cannot be read for certain is
+refused with its JSON path.
+"""
+
+from __future__ import annotations
+
+from lcc.transcript.document import kind, refuse
+from lcc.transcript.model import Json, Message, Path, Role, ToolResult, ToolUse
+
+ROLES: dict[str, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "developer",
+    "tool": "tool",
+}
+USE_KEYS = ("toolUses", "tool_calls", "tool_uses", "toolCalls")
+RESULT_KEYS = ("toolResults", "tool_results")
+MESSAGE_KEYS = frozenset(("text", *USE_KEYS, *RESULT_KEYS))
+_ID_KEYS = ("tool_use_id", "id", "toolUseId")
+
+
+class CallIds:
+    """What the one-document formats demand of ids: each call once, each result once and after its call."""
+
+    __slots__ = ("answered", "called")
+
+    def __init__(self) -> None:
+        self.called: set[str] = set()
+        self.answered: set[str] = set()
+
+    def call(self, use_id: str, path: Path) -> None:
+        """Note a call. Raises TranscriptError when the id was called before."""
+        if use_id in self.called:
+            refuse(f"duplicate call id {use_id!r}", path)
+        self.called.add(use_id)
+
+    def answer(self, use_id: str, path: Path) -> None:
+        """Note a result. Raises TranscriptError when its call has not come, or has its result already."""
+        if use_id not in self.called:
+            refuse(f"a result without an earlier call of id {use_id!r}", path)
+        if use_id in self.answered:
+            refuse(f"duplicate result for call id {use_id!r}", path)
+        self.answered.add(use_id)
+
+
+def parse_messages(messages: list[Json], above: Path) -> tuple[Message, ...]:
+    """The payload's messages, one to one. ``above`` is the path of the array. Raises TranscriptError."""
+    ids = CallIds()
+    return tuple(
+        _message(message, (*above, index), index, ids)
+        if isinstance(message, dict)
+        else refuse(f"a message must be an object, not {kind(message)}", (*above, index))
+        for index, message in enumerate(messages)
+    )
+
+
+def _message(message: dict[str, Json], path: Path, index: int, ids: CallIds) -> Message:
+    role = message_role(message, path)
+    text = message.get("text", "")
+    if not isinstance(text, str):
+        refuse(f"must be a string, not {kind(text)}", (*path, "text"))
+    if MESSAGE_KEYS.isdisjoint(message):
+        refuse("a message needs text, toolUses or toolResults", path)
+    uses: tuple[ToolUse, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    key, items = _items(message, USE_KEYS, path)
+    if items:
+        uses = tuple([_use(item, (*path, key, i), ids) for i, item in enumerate(items)])
+    key, items = _items(message, RESULT_KEYS, path)
+    if items:
+        results = tuple([_result(item, (*path, key, i), ids) for i, item in enumerate(items)])
+    return Message(role, text, uses, results, message, (index,))
+
+
+def message_role(message: dict[str, Json], path: Path) -> Role:
+    """The message's role. Raises TranscriptError for one that is not known."""
+    written = message.get("role")
+    role = ROLES.get(written) if isinstance(written, str) else None
+    if role is None:
+        found = repr(written) if isinstance(written, str) else kind(written) if "role" in message else "absent"
+        refuse(f"must be one of {', '.join(ROLES)}, is {found}", (*path, "role"))
+    return role
+
+
+def _items(message: dict[str, Json], keys: tuple[str, ...], path: Path) -> tuple[str, list[Json]]:
+    """The array of calls or results under whichever spelling the message uses."""
+    found = ""
+    for key in keys:
+        if key in message:
+            if found:
+                refuse(f"the message has both {found} and {key}", (*path, key))
+            found = key
+    if not found:
+        return "", []
+    items = message[found]
+    if not isinstance(items, list):
+        refuse(f"must be an array, not {kind(items)}", (*path, found))
+    return found, items
+
+
+def _call_id(item: dict[str, Json], path: Path) -> str:
+    key = next((key for key in _ID_KEYS if key in item), None)
+    if key is None:
+        refuse("no call id (tool_use_id or id)", path)
+    found = item[key]
+    if not isinstance(found, str) or not found:
+        refuse(f"must be a call id (a string, not empty), is {kind(found)}", (*path, key))
+    return found
+
+
+def _use(item: Json, path: Path, ids: CallIds) -> ToolUse:
+    if not isinstance(item, dict):
+        refuse(f"a call must be an object, not {kind(item)}", path)
+    use_id = _call_id(item, path)
+    ids.call(use_id, path)
+    key = "tool" if "tool" in item else "name"
+    tool = item.get(key)
+    if not isinstance(tool, str) or not tool:
+        found = kind(tool) if key in item else "absent"
+        refuse(f"must be the tool's name (a string, not empty), is {found}", (*path, "tool"))
+    arguments = item.get("input", {})
+    if not isinstance(arguments, dict | str) and arguments is not None:
+        refuse(f"must be an object or free text, not {kind(arguments)}", (*path, "input"))
+    cwd = item.get("cwd")
+    return ToolUse(use_id, tool, arguments, cwd if isinstance(cwd, str) else None, path)
+
+
+def _result(item: Json, path: Path, ids: CallIds) -> ToolResult:
+    if not isinstance(item, dict):
+        refuse(f"a result must be an object, not {kind(item)}", path)
+    use_id = _call_id(item, path)
+    ids.answer(use_id, path)
+    text = item.get("text")
+    text_path = (*path, "text")
+    if not isinstance(text, str):
+        refuse(f"must be a string, is {kind(text) if 'text' in item else 'absent'}", text_path)
+    return ToolResult(use_id, text, error_flag(item, path), path, text_path)
+
+
+def error_flag(item: dict[str, Json], path: Path) -> bool | None:
+    """``is_error`` or ``isError``; None where the host did not say. Raises TranscriptError for no boolean."""
+    said: bool | None = None
+    for key in ("is_error", "isError"):
+        flag = item.get(key)
+        if flag is None:
+            continue
+        if not isinstance(flag, bool):
+            refuse(f"must be a boolean, not {kind(flag)}", (*path, key))
+        if said is not None and said is not flag:
+            refuse("is_error and isError contradict each other", (*path, key))
+        said = flag
+    return said
