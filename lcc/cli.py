@@ -25,10 +25,16 @@ class _Command(NamedTuple):
     where: str
     """module:attribute; the attribute is a function for Typer, or a Typer with commands of its own."""
     help: str
+    check: str | None = None
+    """module:attribute of a function that is given the command's words before they are parsed."""
 
 
 COMMANDS: dict[str, _Command] = {
-    "compact": _Command("lcc.commands.compact:compact", "Remove from a session what can be had back byte for byte."),
+    "compact": _Command(
+        "lcc.commands.compact:compact",
+        "Remove from a session what can be had back byte for byte.",
+        check="lcc.commands.compact_options:refuse_options",
+    ),
     "explain": _Command("lcc.commands.explain:explain", "Show what a pass removed, what it kept, and why."),
 }
 
@@ -76,9 +82,9 @@ def _not_loaded() -> None:
     raise AssertionError("only the command that was asked for is run")
 
 
-def _load(where: str) -> Callable[..., None] | typer.Typer:
+def _load(where: str) -> Callable[..., None]:
     module, _, attribute = where.partition(":")
-    loaded: Callable[..., None] | typer.Typer = getattr(importlib.import_module(module), attribute)
+    loaded: Callable[..., None] = getattr(importlib.import_module(module), attribute)
     return loaded
 
 
@@ -93,7 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(given: list[str]) -> int:
     asked = next((word for word in given if not word.startswith("-")), None)
+    check = COMMANDS[asked].check if asked in COMMANDS else None
     try:
+        if check and asked:
+            _load(check)(given[given.index(asked) + 1 :])
         build(asked)(given, prog_name="lcc", standalone_mode=True)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else EXIT_OK
@@ -101,12 +110,17 @@ def _run(given: list[str]) -> int:
         return _say(str(problem), EXIT_BAD_INPUT)
     except WriteError as problem:
         return _say(str(problem), EXIT_FAILED)
-    except KeyboardInterrupt:
-        return _say("interrupted; nothing was changed", _INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output has gone. Nothing more may be written there, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
+    except Exception as error:
+        if os.environ.get("LCC_TRACEBACK"):
+            raise
+        words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return _say(f"a fault in lcc itself, {words}; LCC_TRACEBACK=1 shows where", EXIT_FAILED)
+    except KeyboardInterrupt:
+        return _say("interrupted; nothing was changed", _INTERRUPTED)
     return EXIT_OK
 
 

@@ -8,6 +8,14 @@ _EXACT = {
     # pins
     "pinned_first_message": "it belongs to the first message, which is never touched",
     "pinned_recent": "it belongs to the newest messages, which are never touched",
+    # results that stand in every mode
+    "already_a_note": "it is a note of an earlier pass already",
+    "named_by_earlier_note": "a note of an earlier pass points at it",
+    "cleared_by_client": "the client has already cleared it, so it is no longer sent",
+    "not_a_single_text": "it is not one piece of text, so no note can stand in for it",
+    "already_a_pointer": "the client has already put it in a file and left a pointer",
+    "unchanged_since_last_read_stub": "it only says that an earlier read still holds",
+    "referred_to_by_unchanged_stub": "a later read only says that this one still holds",
     # lossless
     "no_lossless_superseder": "no later result holds the same output, whole or as a run of lines",
     "identical_output_kept_later": "a later result that is kept is the same output",

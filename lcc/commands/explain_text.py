@@ -22,7 +22,7 @@ def layout(explanation: Explanation) -> list[Part]:
     """The parts to print, one below the other."""
     parts: list[Part] = [*_head(explanation)]
     if explanation.removed:
-        parts += ["", _title("Removed, and why that is safe"), _groups(explanation.removed, freed=True)]
+        parts += ["", _title("Removed, and why"), _groups(explanation.removed, freed=True)]
     if explanation.largest_removals:
         parts += ["", _title("Largest removals"), _removals(explanation.largest_removals)]
     if explanation.kept:
