@@ -34,7 +34,7 @@ class Output(NamedTuple):
 
 class _Anchor(NamedTuple):
     line: str
-    index: int
+    number: int
     """The line's 0-based number in the result."""
     offset: int
     """Where the line begins in the result's text."""
@@ -79,8 +79,10 @@ class LaterOutputs:
         if same is not None:
             return _dedupe(output, same.id, identical_note(same.id), "identical_output_kept_later")
         for place, first in self._candidates(output):
-            last = first + output.text.count("\n")
-            return _dedupe(output, place.output.id, lines_note(first, last, place.output.id), "output_lines_of_later")
+            note = lines_note(first, first + output.text.count("\n"), place.output.id)
+            decision = _dedupe(output, place.output.id, note, "output_lines_of_later")
+            if decision:
+                return decision
         return None
 
     def _remember(self, output: Output, lines: Sequence[str], named: set[str]) -> None:
@@ -109,7 +111,7 @@ class LaterOutputs:
                 and (end == len(text) or text[end : end + 1] == "\n")
                 and text.startswith(output.text, start)
             ):
-                yield place, place.line - rarest.index + 1
+                yield place, place.line - rarest.number + 1
 
 
 def verify_lossless(original: Json, compacted: Json) -> list[Violation]:
@@ -187,7 +189,9 @@ def _claim_problem(
         same = comparable(change.tool, change.before.text) == comparable(target.tool, target.text)
         return None if same else f"its note says that {target_id!r} is identical, and it is not"
     first, last = note.lines
-    lines = split.setdefault(target_id, target.text.split("\n"))
+    lines = split.get(target_id)
+    if lines is None:
+        lines = split[target_id] = target.text.split("\n")
     if last > len(lines) or "\n".join(lines[first - 1 : last]) != change.before.text:
         return f"its note says that it is lines {first}-{last} of {target_id!r}, and it is not"
     return None

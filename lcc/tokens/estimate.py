@@ -89,6 +89,11 @@ class TokenEstimator:
             rate *= NON_ASCII_SHARE
         return int(len(text) * self._factor / rate) + 1
 
+    def estimate_chars(self, characters: int) -> int:
+        """The tokens of so many characters of no particular tool: for texts that are not at hand, only their length."""
+        self._estimated += 1
+        return int(characters * self._factor / DEFAULT_CHARS_PER_TOKEN)
+
     def total(self, texts: Iterable[tuple[str, str | None]]) -> int:
         """The tokens of many texts, each with the tool it came from (or None)."""
         return sum(self.estimate(text, tool) for text, tool in texts)

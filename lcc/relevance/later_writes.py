@@ -1,0 +1,73 @@
+"""The proxy for a disk that cannot be asked: could any later call have written this file?
+
+The seed's section 5, form `transcript_proxy`: no later write, patch or delete naming it, no worktree-wide git
+command, and no opaque call (script, build, test run, unknown tool) that may write under its directory.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterable, Sequence
+
+from lcc.relevance.calls import command_of, cwd_of, effect_of, file_read_of, input_strings, written_paths
+from lcc.transcript import ToolUse
+
+_WORD = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!=]+")
+_EVERYWHERE = "/"
+_MAY_LEAVE = ("$", "~", "`", "..", "%")
+
+
+class LaterWrites:
+    """For every file that is read: the last call that names it, and the last that may have written it unnamed."""
+
+    def __init__(self, uses: Sequence[ToolUse], read_paths: Iterable[str], session_cwd: str | None) -> None:
+        """``uses`` are all calls in order; ``read_paths`` the paths that will be asked about."""
+        file_names = {os.path.basename(os.path.normpath(path)) for path in read_paths}
+        self._named: dict[str, int] = {}
+        self._written_under: dict[str, int] = {}
+        for position, use in enumerate(uses):
+            if file_read_of(use) is not None:
+                continue
+            strings = input_strings(use.input)
+            for path in written_paths(use):
+                self._named[os.path.basename(path)] = position
+            for text in strings:
+                for word in _WORD.findall(text):
+                    name = word.rpartition("/")[2].partition(":")[0]
+                    if name in file_names:
+                        self._named[name] = position
+            if effect_of(use) != "read_only":
+                for folder in _may_write_under(use, strings, session_cwd):
+                    self._written_under[folder] = position
+        self._last_write = max(self._written_under.values(), default=-1)
+
+    def may_have_written(self, path: str, position: int) -> bool:
+        """Whether a call after the one at ``position`` names the file at ``path`` or may have written it."""
+        folder = os.path.normpath(path)
+        if self._named.get(os.path.basename(folder), -1) > position:
+            return True
+        if not os.path.isabs(folder):
+            return self._last_write > position
+        while True:
+            if self._written_under.get(folder, -1) > position:
+                return True
+            parent = os.path.dirname(folder)
+            if parent == folder:
+                return False
+            folder = parent
+
+
+def _may_write_under(use: ToolUse, strings: Sequence[str], session_cwd: str | None) -> list[str]:
+    """The folders under which an opaque call may write: its own, those it names, or everywhere."""
+    cwd = cwd_of(use) or session_cwd
+    command = command_of(use)
+    if cwd is None or not os.path.isabs(cwd) or command is None or any(sign in command for sign in _MAY_LEAVE):
+        return [_EVERYWHERE]
+    folders = [os.path.normpath(cwd)]
+    for text in strings:
+        for word in _WORD.findall(text):
+            if word.startswith("/"):
+                path = os.path.normpath(word)
+                folders += [path, os.path.dirname(path)]
+    return folders

@@ -1,0 +1,254 @@
+"""The policies: who decides about the candidates of a pass, in which order, and what checks it.
+
+Rules first point at what stays in the session, then at what is on disk, then (`stashed`) at what the stash
+holds. A judge decides alone, or, with a rules mode that can prove, only about what no proof covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+from lcc.relevance.context import PassContext
+from lcc.relevance.decision import Decision
+from lcc.relevance.guards import Names, goal_text, recent_user_texts
+from lcc.relevance.request import TranscriptCompactionRequest
+from lcc.relevance.standing import ALREADY_A_NOTE, CLEARED_BY_CLIENT
+from lcc.relevance.transcript_lossless import NO_SUPERSEDER, LaterOutputs, Output, lossless_violations
+from lcc.relevance.transcript_recoverable import Surroundings, recoverable_decisions, recoverable_violations
+from lcc.relevance.verification import Violation
+from lcc.report import Guarantee, JudgeFacts
+from lcc.transcript import Edits, Pair, Transcript, apply_edits
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What every policy is given: the session's pairs, which of them stand, and which may be decided about."""
+
+    transcript: Transcript
+    request: TranscriptCompactionRequest
+    context: PassContext
+    pairs: tuple[Pair, ...]
+    pins: Mapping[str, str]
+    standing: Mapping[str, str]
+    candidates: tuple[Pair, ...]
+
+    def names(self) -> Names:
+        """What the goal and the recent user turns name."""
+        messages = self.transcript.messages
+        goal = goal_text(self.request.question, messages)
+        return Names([goal, *recent_user_texts(messages, self.request.preserve_recent)])
+
+    def surroundings(self) -> Surroundings:
+        """What the recoverable rules look at beside each candidate."""
+        return Surroundings(
+            pairs=self.pairs,
+            uses=[use for message in self.transcript.messages for use in message.tool_uses],
+            names=self.names(),
+            session_cwd=self.transcript.cwd,
+            workspace_root=self.request.workspace_root,
+            disk_check=self.request.disk_check,
+            allow_command_pointers=self.request.allow_command_pointers,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A decision for every candidate, and what the report says about the policy that made them."""
+
+    decisions: dict[str, Decision]
+    provider_used: str
+    semantic_guarantee: Guarantee
+    rules_mode: str | None = None
+    violations: tuple[str, ...] = ()
+    recoverability_check: Literal["disk", "transcript_proxy"] | None = None
+    degraded: bool = False
+    degradation_reason: str | None = None
+    judge: JudgeFacts | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def decide(session: Session) -> Outcome:
+    """Run the policy that the request asks for."""
+    if session.request.provider != "rules":
+        return _decide_by_judge(session)
+    if session.request.rules_mode == "lossy":
+        from lcc.relevance.transcript_rules import rules_decisions
+
+        decisions = rules_decisions(session.pairs, session.candidates, session.names(), session.transcript)
+        return Outcome(decisions, "rules", "none", "lossy")
+    return _decide_by_proof(session)
+
+
+def edits_of(decisions: Mapping[str, Decision]) -> Edits:
+    """What the decisions change in the transcript."""
+    texts = {call_id: decision.text for call_id, decision in decisions.items() if decision.text is not None}
+    return Edits(texts, frozenset(call_id for call_id, decision in decisions.items() if decision.action == "drop"))
+
+
+def _decide_by_proof(session: Session) -> Outcome:
+    mode = session.request.rules_mode
+    around = session.surroundings()
+    recoverable = {} if mode == "lossless" else recoverable_decisions(session.candidates, around)
+    decisions = _walk_back(session, recoverable)
+    warnings = _stash_kept(session, decisions) if mode == "stashed" else ()
+    violations = _verify(session, decisions)
+    _revert(decisions, violations, f"{mode}_verification_failed")
+    reason = f"{mode}_verification_failed" if violations else "stash_write_failed" if warnings else None
+    return Outcome(
+        decisions,
+        "rules",
+        cast("Guarantee", mode) if decisions else "none",
+        mode,
+        violations=tuple(str(violation) for violation in violations),
+        recoverability_check=None if mode == "lossless" else _check_name(around),
+        degraded=reason is not None,
+        degradation_reason=reason or (None if decisions else "no_candidates"),
+        warnings=warnings,
+    )
+
+
+def _decide_by_judge(session: Session) -> Outcome:
+    from lcc.relevance.transcript_judged import decide_judged
+
+    request, context = session.request, session.context
+    judged = decide_judged(
+        session.transcript,
+        session.candidates,
+        session.pins,
+        request,
+        progress=context.progress,
+        deadline=context.deadline,
+    )
+    decisions = dict(judged.decisions)
+    mode = request.rules_mode
+    check: Literal["disk", "transcript_proxy"] | None = None
+    warnings = list(judged.warnings)
+    if mode in ("recoverable", "stashed"):
+        around = session.surroundings()
+        check = _check_name(around)
+        removed = [pair for pair in session.candidates if decisions[pair.use.id].action in ("trim", "drop")]
+        proven = recoverable_decisions(removed, around)
+        for pair in removed:
+            verdict, decision = decisions[pair.use.id], proven[pair.use.id]
+            if decision.action != "replace" and mode == "stashed":
+                decision = _stash_one(session, pair, "judged_not_needed")
+            if decision.action == "replace":
+                decisions[pair.use.id] = replace(
+                    decision, score=verdict.score, keep_call=verdict.keep_call, keep_result=verdict.keep_result
+                )
+    facts = None
+    if judged.requests is not None:
+        facts = JudgeFacts(
+            model_requested=request.jev_model,
+            model_resolved=judged.jev_model_resolved,
+            calls=judged.requests,
+            requests=judged.requests,
+            state_tokens=judged.state_tokens,
+            state_fit_stage=judged.state_fit_stage,
+        )
+    return Outcome(
+        decisions,
+        judged.provider_used,
+        cast("Guarantee", judged.semantic_guarantee),
+        mode if check else None,
+        recoverability_check=check,
+        degraded=judged.degraded,
+        degradation_reason=judged.degradation_reason,
+        judge=facts,
+        warnings=tuple(warnings),
+    )
+
+
+def _check_name(around: Surroundings) -> Literal["disk", "transcript_proxy"]:
+    return "disk" if around.asks_disk else "transcript_proxy"
+
+
+def _walk_back(session: Session, recoverable: Mapping[str, Decision]) -> dict[str, Decision]:
+    """From the newest result to the oldest: point at a kept later one, else at the file, else keep."""
+    eligible = {pair.use.id for pair in session.candidates}
+    outputs = {pair.use.id: _output(pair) for pair in session.pairs if _may_be_pointed_at(session, pair)}
+    later = LaterOutputs(output for call_id, output in outputs.items() if call_id in eligible)
+    decisions: dict[str, Decision] = {}
+    for message in reversed(session.transcript.messages):
+        for result in reversed(message.tool_results):
+            output = outputs.get(result.tool_use_id)
+            if output is None:
+                continue
+            if output.id in eligible:
+                decision = later.find(output) or recoverable.get(output.id, NO_SUPERSEDER)
+                decisions[output.id] = decision
+                if decision.action != "keep":
+                    continue
+            later.keep(output)
+    return decisions
+
+
+def _may_be_pointed_at(session: Session, pair: Pair) -> bool:
+    """Whether a pointer can name this result: one text, in the live context, and no note itself."""
+    standing = session.standing.get(pair.use.id)
+    return pair.result.text_path is not None and standing not in (ALREADY_A_NOTE, CLEARED_BY_CLIENT)
+
+
+def _output(pair: Pair) -> Output:
+    return Output(pair.use.id, pair.use.tool, pair.result.text, bool(pair.result.is_error))
+
+
+def _verify(session: Session, decisions: Mapping[str, Decision]) -> list[Violation]:
+    """What the mode's own verification says of the messages that these decisions make."""
+    original = session.transcript.messages
+    compacted = apply_edits(session.transcript, edits_of(decisions))
+    if session.request.rules_mode == "lossless":
+        return lossless_violations(original, compacted)
+    stashed = {i: d.text for i, d in decisions.items() if d.check == "stash" and d.text is not None}
+    allow = session.request.allow_command_pointers
+    return recoverable_violations(original, compacted, allow_command_pointers=allow, stashed=stashed)
+
+
+def _revert(decisions: dict[str, Decision], violations: Sequence[Violation], reason: str) -> None:
+    """Keep what the violations concern; one that concerns no single call keeps everything."""
+    if not violations:
+        return
+    keep = Decision("keep", reason)
+    everything = any(violation.id is None for violation in violations)
+    concerned = {violation.id for violation in violations}
+    for call_id, decision in decisions.items():
+        if decision.action != "keep" and (everything or call_id in concerned):
+            decisions[call_id] = keep
+
+
+# What the recoverable rules keep for the sake of the work, not for want of a proof: the stash takes none of it.
+_NOT_FOR_STASH = frozenset(
+    ["latest_error_result", "call_before_latest_error", "named_in_goal_or_recent_turns", "short_result_kept_whole"]
+)
+
+
+def _stash_kept(session: Session, decisions: dict[str, Decision]) -> tuple[str, ...]:
+    """Stash what the recoverable rules kept and the stash policy lets go; returns the warnings."""
+    from lcc.relevance.transcript_stashed import choose_for_stash
+
+    pointed_at = {decision.kept_at for decision in decisions.values()}
+    unproven = []
+    for pair in session.candidates:
+        decision = decisions[pair.use.id]
+        if decision.action == "keep" and pair.use.id not in pointed_at and decision.reason not in _NOT_FOR_STASH:
+            unproven.append(pair)
+    choices = choose_for_stash(session.transcript, unproven, session.context.tokens.estimate)
+    warnings = []
+    for pair in unproven:
+        choice = choices[pair.use.id]
+        decision = _stash_one(session, pair, choice.reason) if choice.stash else Decision("keep", choice.reason)
+        if decision.reason.startswith("stash_write_failed"):
+            warnings.append(f"{decision.reason}:{pair.use.id}")
+        decisions[pair.use.id] = decision
+    return tuple(warnings)
+
+
+def _stash_one(session: Session, pair: Pair, reason: str) -> Decision:
+    from lcc.relevance.transcript_stashed import stash_decision
+
+    stash = None if session.context.dry_run else session.context.stash
+    return stash_decision(
+        pair.result.text, reason, session.context.tokens.estimate(pair.result.text, pair.use.tool), stash
+    )

@@ -1,0 +1,73 @@
+"""Results that stand as they are in every mode, whatever a rule or a judge would say of them.
+
+What an older note points at must stay, so that a second and a third pass keep every earlier pointer true;
+and what is a pointer already, or was never in one piece of text, cannot become one.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Sequence
+
+from lcc.relevance.calls import file_read_of
+from lcc.relevance.notes import find_note
+from lcc.transcript import Pair, Transcript
+
+ALREADY_A_NOTE = "already_a_note"
+NAMED_BY_EARLIER_NOTE = "named_by_earlier_note"
+CLEARED_BY_CLIENT = "cleared_by_client"
+NOT_ONE_TEXT = "not_a_single_text"
+ALREADY_A_POINTER = "already_a_pointer"
+UNCHANGED_STUB = "unchanged_since_last_read_stub"
+REFERRED_TO_BY_STUB = "referred_to_by_unchanged_stub"
+
+_STUBS = ("File unchanged since last read", "Wasted call — file unchanged since your last Read")
+_LONGEST_STUB = 400  # characters
+_PERSISTED = "<persisted-output>"
+
+
+def standing_reasons(transcript: Transcript, pairs: Sequence[Pair]) -> dict[str, str]:
+    """Which results stand, by call id, and why. A result that may be decided about is not in it."""
+    reasons: dict[str, str] = {}
+    named: list[str] = []
+    for pair in pairs:
+        result = pair.result
+        note = find_note(result.text)
+        if note is not None:
+            reasons[pair.use.id] = ALREADY_A_NOTE
+            if note.kind in ("identical", "lines") and note.target is not None:
+                named.append(note.target)
+        elif pair.use.id in transcript.cleared:
+            reasons[pair.use.id] = CLEARED_BY_CLIENT
+        elif result.text_path is None:
+            reasons[pair.use.id] = NOT_ONE_TEXT
+        elif result.text.startswith(_PERSISTED):
+            reasons[pair.use.id] = ALREADY_A_POINTER
+    for target in named:
+        reasons.setdefault(target, NAMED_BY_EARLIER_NOTE)
+    for stub, source in _stubs_and_sources(pairs, transcript.cwd):
+        reasons.setdefault(stub, UNCHANGED_STUB)
+        if source is not None:
+            reasons.setdefault(source, REFERRED_TO_BY_STUB)
+    return reasons
+
+
+def is_unchanged_stub(text: str) -> bool:
+    """Whether a read's result only says that an earlier result in the conversation still holds."""
+    return len(text) <= _LONGEST_STUB and text.startswith(_STUBS)
+
+
+def _stubs_and_sources(pairs: Sequence[Pair], session_cwd: str | None) -> list[tuple[str, str | None]]:
+    """Each stub's call id, with the id of the latest earlier read that it refers to."""
+    latest: dict[object, str] = {}
+    found: list[tuple[str, str | None]] = []
+    for pair in pairs:
+        read = file_read_of(pair.use)
+        if read is None or not read.by_tool:
+            continue
+        path = os.path.join(read.cwd or session_cwd or "", read.path)
+        if is_unchanged_stub(pair.result.text):
+            found.append((pair.use.id, latest.get((path, read.span)) or latest.get(path)))
+        elif not pair.result.is_error:
+            latest[path] = latest[path, read.span] = pair.use.id
+    return found

@@ -1,0 +1,202 @@
+"""The pass: one transcript in, the compacted messages and the report out (the seed's sections 2 to 8).
+
+The order never changes: pins and standing results first, then one policy with its own verification, then the
+counting and the report, and last of all the hash of every file that a note calls verified.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os.path
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar, cast
+
+from lcc.relevance.context import PassContext
+from lcc.relevance.decision import Decision
+from lcc.relevance.disk import changed_files
+from lcc.relevance.pins import pin_reasons
+from lcc.relevance.policies import Outcome, Session, decide, edits_of
+from lcc.relevance.request import TranscriptCompactionRequest
+from lcc.relevance.standing import standing_reasons
+from lcc.report import PassFacts, Record, Removed, Report, build_report, decision_record
+from lcc.transcript import (
+    Edits,
+    Json,
+    Message,
+    Pair,
+    ToolResult,
+    Transcript,
+    apply_edits,
+    messages_to_payload,
+    parse_payload,
+)
+
+T = TypeVar("T")
+
+DUPLICATE = Decision("keep", "duplicate_tool_use_id")
+CHANGED_BEFORE_EMIT = Decision("keep", "keep_disk_changed_before_emit")
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptCompactionResult:
+    """What a pass hands over: the compacted messages, the report, and the edits that a writer applies."""
+
+    transcript: Transcript
+    messages: tuple[Message, ...]
+    edits: Edits
+    report: Report
+
+    @property
+    def decisions(self) -> Json:
+        """The report's decision records."""
+        return self.report["decisions"]
+
+
+def compact_transcript(request: TranscriptCompactionRequest) -> TranscriptCompactionResult:
+    """One pass over ``request.payload`` (the seed's section 8).
+
+    Raises ``TranscriptError`` for a payload that cannot be read, ``TranscriptFitError`` when a judge's state
+    cannot be fitted into its budget. Everything else is a result, with what went wrong in its report.
+    """
+    return run_pass(parse_payload(request.payload), request, lambda result: result)
+
+
+def run_pass(
+    transcript: Transcript,
+    request: TranscriptCompactionRequest,
+    emit: Callable[[TranscriptCompactionResult], T],
+    context: PassContext | None = None,
+) -> T:
+    """One pass over a parsed transcript; ``request.payload`` is not looked at.
+
+    ``emit`` makes the answer that is handed over (renders it, writes it beside its target). After ``emit`` has
+    returned, every file that the answer calls verified is hashed once more; when one has changed, its results
+    are kept and ``emit`` is called again. What the last call returned is returned.
+    """
+    started = time.perf_counter()
+    session = _session_of(transcript, request, context or PassContext())
+    outcome = decide(session)
+    decisions = {call_id: Decision("keep", reason, source="pin") for call_id, reason in session.pins.items()}
+    for call_id, reason in session.standing.items():
+        decisions.setdefault(call_id, Decision("keep", reason))
+    decisions.update(outcome.decisions)
+    while True:
+        answer = emit(_result(session, outcome, decisions, started))
+        claims = {decision.disk.path: decision.disk.sha256 for decision in decisions.values() if decision.disk}
+        changed = changed_files(claims.items())
+        if not changed:
+            return answer
+        for call_id, decision in decisions.items():
+            if decision.disk is not None and decision.disk.path in changed:
+                decisions[call_id] = CHANGED_BEFORE_EMIT
+
+
+def _session_of(transcript: Transcript, request: TranscriptCompactionRequest, context: PassContext) -> Session:
+    root = request.workspace_root
+    if root is not None and not os.path.isabs(root):
+        request = replace(request, workspace_root=os.path.abspath(root))
+    if request.rules_mode == "stashed" and context.stash is None:
+        from lcc.stash import UNNAMED_SESSION, Stash, stash_folder
+
+        context = replace(context, stash=Stash(stash_folder(), transcript.session_id or UNNAMED_SESSION))
+    pairs = tuple(transcript.pairs())
+    pins = pin_reasons(pairs, len(transcript.messages), request.preserve_recent)
+    standing = {i: reason for i, reason in standing_reasons(transcript, pairs).items() if i not in pins}
+    candidates = tuple(pair for pair in pairs if pair.use.id not in pins and pair.use.id not in standing)
+    return Session(transcript, request, context, pairs, pins, standing, candidates)
+
+
+def _result(
+    session: Session, outcome: Outcome, decisions: Mapping[str, Decision], started: float
+) -> TranscriptCompactionResult:
+    edits = edits_of(decisions)
+    messages = apply_edits(session.transcript, edits)
+    records = list(_records(session, decisions))
+    tokens_before, tokens_after = _count_tokens(session, records, decisions)
+    stashes = outcome.rules_mode == "stashed" and session.context.stash is not None
+    facts = PassFacts(
+        request=session.request,
+        transcript=session.transcript,
+        records=records,
+        messages_after=len(messages),
+        provider_used=outcome.provider_used,
+        semantic_guarantee=outcome.semantic_guarantee,
+        rules_mode=outcome.rules_mode,
+        lossless_violations=outcome.violations,
+        recoverability_check=outcome.recoverability_check,
+        stash_dir=str(session.context.stash.folder) if stashes and session.context.stash else None,
+        degraded=outcome.degraded,
+        degradation_reason=outcome.degradation_reason,
+        judge=outcome.judge,
+        latency_ms=(time.perf_counter() - started) * 1000,
+        tokens_before=tokens_before,
+        tokens_after=tokens_after,
+        token_count_method=session.context.tokens.method,
+        warnings=outcome.warnings,
+        workspace_root=session.request.workspace_root,
+        workspace_root_source=session.context.workspace_root_source,
+    )
+    return TranscriptCompactionResult(session.transcript, messages, edits, build_report(facts))
+
+
+def _records(session: Session, decisions: Mapping[str, Decision]) -> Iterator[Record]:
+    """A record for every call with its result, in call order; then the calls whose id is not theirs alone."""
+    for pair in session.pairs:
+        decision = decisions[pair.use.id]
+        removed = None
+        if decision.action in ("dedupe", "replace"):
+            text = pair.result.text
+            removed = Removed(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), len(text))
+        yield decision_record(pair, decision, removed)
+    if session.transcript.duplicates:
+        for pair in _duplicate_pairs(session.transcript):
+            yield decision_record(pair, DUPLICATE)
+
+
+def _duplicate_pairs(transcript: Transcript) -> Iterator[Pair]:
+    """The calls with a repeated id, the first with the first result of that id, and so on."""
+    waiting: dict[str, list[tuple[ToolResult, int]]] = {call_id: [] for call_id in transcript.duplicates}
+    for index, message in enumerate(transcript.messages):
+        for result in message.tool_results:
+            if result.tool_use_id in waiting:
+                waiting[result.tool_use_id].append((result, index))
+    taken = dict.fromkeys(waiting, 0)
+    for index, message in enumerate(transcript.messages):
+        for use in message.tool_uses:
+            if use.id in waiting and taken[use.id] < len(waiting[use.id]):
+                result, result_index = waiting[use.id][taken[use.id]]
+                taken[use.id] += 1
+                yield Pair(use, result, index, result_index)
+
+
+def _count_tokens(session: Session, records: Sequence[Record], decisions: Mapping[str, Decision]) -> tuple[int, int]:
+    """The tokens of the whole transcript before and after; estimated where they have not been counted yet."""
+    tokens = session.context.tokens
+    before = removed = input_chars = dropped_chars = 0
+    for message in session.transcript.messages:
+        if message.text:
+            before += tokens.estimate(message.text)
+    for pair, record in zip(session.pairs, records, strict=False):
+        text = pair.result.text
+        size = tokens.estimate(text, pair.use.tool)
+        before += size
+        in_input = cast("int", record["chars"]) - len(text)
+        input_chars += in_input
+        decision = decisions[pair.use.id]
+        if decision.action == "keep":
+            continue
+        removed += size - (tokens.estimate(decision.text, pair.use.tool) if decision.text else 0)
+        if decision.action == "drop":
+            dropped_chars += in_input
+    before += tokens.estimate_chars(input_chars)
+    return before, before - removed - tokens.estimate_chars(dropped_chars)
+
+
+__all__ = [
+    "TranscriptCompactionResult",
+    "compact_transcript",
+    "messages_to_payload",
+    "run_pass",
+]

@@ -1,0 +1,306 @@
+"""`recoverable`: an old file read becomes a pointer to the file, once it is proven (the seed's section 5).
+
+With a workspace the disk decides: the file must hold exactly what goes. Without one, the transcript is the
+proxy: no later call can have written the file. Pointers to read-only commands are off unless asked for.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lcc.relevance.calls import FileRead, command_of, cwd_of, file_read_of
+from lcc.relevance.commands import command_effect
+from lcc.relevance.decision import CommandRecovery, Decision, DiskProof, FileRecovery
+from lcc.relevance.disk import DiskReason, read_file
+from lcc.relevance.guards import Names, errors_among, latest_error
+from lcc.relevance.headers import comparable, header_length
+from lcc.relevance.later_writes import LaterWrites
+from lcc.relevance.notes import REMINDER_START, Note, find_note, reread_note, rerun_note
+from lcc.relevance.proofs import FileText, Proof, prove_read
+from lcc.relevance.rows import content_end, parse_rows
+from lcc.relevance.transcript_lossless import dedupe_violations, is_dedupe
+from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
+from lcc.transcript import Json, Message, Pair, ToolUse, parse_payload
+
+_STILL_RUNNING = "Process running with session ID "
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the rules look at beside a call: the whole session, and what the caller allows."""
+
+    pairs: Sequence[Pair]
+    """Every call with its result, pinned ones too, in call order."""
+    uses: Sequence[ToolUse]
+    """Every call, those without a result too, in order."""
+    names: Names
+    """What the goal and the recent user turns name."""
+    session_cwd: str | None
+    workspace_root: str | None
+    disk_check: bool
+    allow_command_pointers: bool
+
+    @property
+    def asks_disk(self) -> bool:
+        """Whether the disk decides about file reads."""
+        return self.workspace_root is not None and self.disk_check
+
+
+class _Read:
+    """A candidate that reads one file, on its way to a verdict."""
+
+    __slots__ = ("header", "pair", "path", "read")
+
+    def __init__(self, pair: Pair, read: FileRead, path: str, header: int) -> None:
+        self.pair = pair
+        self.read = read
+        self.path = path
+        self.header = header
+
+
+def recoverable_decisions(candidates: Sequence[Pair], around: Surroundings) -> dict[str, Decision]:
+    """The verdict on every candidate, by call id: ``replace`` with its proof, or ``keep`` with the reason."""
+    decisions: dict[str, Decision] = {}
+    guarded = _guard_reasons(around)
+    reads: list[_Read] = []
+    commands: list[Pair] = []
+    for pair in candidates:
+        reason = guarded.get(pair.use.id)
+        if reason is None:
+            found = _classify(pair, around)
+            if isinstance(found, _Read):
+                reads.append(found)
+                continue
+            if found == "command":
+                commands.append(pair)
+                continue
+            reason = found
+        decisions[pair.use.id] = _keep(reason)
+    by_file = _disk_decisions(reads) if around.asks_disk else _proxy_decisions(reads, around)
+    decisions.update(by_file)
+    decisions.update(_command_decisions(commands, around))
+    return decisions
+
+
+def _guard_reasons(around: Surroundings) -> dict[str, str]:
+    errors = errors_among(around.pairs)
+    reasons = dict.fromkeys(errors, "failed_result")
+    latest = latest_error(around.pairs, errors)
+    if latest.before is not None:
+        reasons[latest.before] = "call_before_latest_error"
+    if latest.error is not None:
+        reasons[latest.error] = "latest_error_result"
+    return reasons
+
+
+def _classify(pair: Pair, around: Surroundings) -> _Read | str:
+    """A file read, "command" for an allowlisted command, or the reason why the result is neither."""
+    use, text = pair.use, pair.result.text
+    read = file_read_of(use)
+    if read is None:
+        command = command_of(use)
+        if command is None or command_effect(command) != "read_only":
+            return "not_recoverable"
+        if not around.allow_command_pointers:
+            return "command_pointers_disabled"
+        return "named_in_goal_or_recent_turns" if around.names.name_call(use) else "command"
+    header = header_length(use.tool, text)
+    if _STILL_RUNNING in text[:header]:
+        return "not_recoverable"
+    if len(text) == header or (read.by_tool and text.startswith(REMINDER_START.strip())):
+        return "read_range_empty"
+    if around.names.name_call(use):
+        return "named_in_goal_or_recent_turns"
+    folder = read.cwd or around.session_cwd or around.workspace_root or ""
+    return _Read(pair, read, os.path.join(around.workspace_root or "", folder, read.path), header)
+
+
+def _disk_decisions(reads: Sequence[_Read]) -> Iterator[tuple[str, Decision]]:
+    """Verdicts by what the disk holds now. Each file is opened once, and held only while its reads are compared."""
+    by_path: dict[str, list[_Read]] = {}
+    for item in reads:
+        by_path.setdefault(item.path, []).append(item)
+    for path, group in by_path.items():
+        found = read_file(path)
+        if isinstance(found, str):
+            yield from ((item.pair.use.id, _keep(found)) for item in group)
+            continue
+        try:
+            file = FileText(found.data.decode())
+        except UnicodeDecodeError:
+            yield from ((item.pair.use.id, _keep("keep_disk_unreadable")) for item in group)
+            continue
+        digest: str | None = None
+        for item in group:
+            proof = prove_read(item.read, item.pair.result.text, item.header, file)
+            decision = _keep(_MISMATCH)
+            if proof is not None:
+                digest = digest or found.sha256()
+                decision = _replace(item, proof, DiskProof(path, found.real, digest))
+            yield item.pair.use.id, decision
+
+
+def _proxy_decisions(reads: Sequence[_Read], around: Surroundings) -> Iterator[tuple[str, Decision]]:
+    """Verdicts by what later calls can have done to each file."""
+    if not reads:
+        return
+    writes = LaterWrites(around.uses, (item.path for item in reads), around.session_cwd)
+    positions = {use.id: position for position, use in enumerate(around.uses)}
+    for item in reads:
+        call_id = item.pair.use.id
+        if writes.may_have_written(item.path, positions[call_id]):
+            yield call_id, _keep("file_written_later")
+            continue
+        proof = _asked_part(item)
+        yield call_id, _replace(item, proof, None) if proof else _keep("read_range_unknown")
+
+
+def _asked_part(item: _Read) -> Proof | None:
+    """The part of the text that is the file's, and its lines, as the call and the row numbers say."""
+    text, read = item.pair.result.text, item.read
+    if read.tail is not None:
+        return None
+    rows = parse_rows(text) if read.numbered and item.header == 0 else None
+    if rows:
+        lines = (rows.first_line, rows.first_line + rows.total - 1)
+        return Proof(lines if read.span else None, 0, rows.end)
+    end = content_end(text) if read.by_tool else len(text)
+    if read.span is None:
+        return Proof(None, item.header, end)
+    if not read.by_tool and text.endswith("\n"):
+        end -= 1
+    first = read.span.first
+    return Proof((first, first + text.count("\n", item.header, end)), item.header, end)
+
+
+def _command_decisions(commands: Sequence[Pair], around: Surroundings) -> Iterator[tuple[str, Decision]]:
+    """Pointers to allowlisted commands whose later runs, if any, printed the same."""
+    if not commands:
+        return
+    candidates = {pair.use.id for pair in commands}
+    later: dict[tuple[str, str | None], str | None] = {}
+    for pair in reversed(around.pairs):
+        command = command_of(pair.use)
+        if command is None:
+            continue
+        key = (command, cwd_of(pair.use))
+        text = comparable(pair.use.tool, pair.result.text)
+        same = later.get(key, text) == text
+        later[key] = text if same else None  # None: the outputs differ, and no text equals it
+        if pair.use.id in candidates:
+            yield pair.use.id, _rerun(pair, command) if same else _keep("command_output_changed_later")
+
+
+def _rerun(pair: Pair, command: str) -> Decision:
+    note = rerun_note(command)
+    if note is None or len(note) >= len(pair.result.text):
+        return _keep("not_recoverable" if note is None else "short_result_kept_whole")
+    return Decision(
+        "replace",
+        "recoverable_read_only_command",
+        text=note,
+        note=note,
+        recover=CommandRecovery(command, cwd_of(pair.use)),
+        check="read_only_allowlist",
+    )
+
+
+def _replace(item: _Read, proof: Proof, disk: DiskProof | None) -> Decision:
+    text = item.pair.result.text
+    note = reread_note(item.read.path, proof.lines, verified=disk is not None)
+    if note is None:
+        return _keep("not_recoverable")
+    if len(note) >= proof.end:
+        return _keep("short_result_kept_whole")
+    return Decision(
+        "replace",
+        "replace_disk_verified" if disk else "recoverable_file_read",
+        text=note + text[proof.end :],
+        note=note,
+        recover=FileRecovery(item.read.path, item.read.cwd, proof.lines),
+        check="disk" if disk else "transcript_proxy",
+        disk=disk,
+    )
+
+
+_MISMATCH: DiskReason = "keep_disk_mismatch"
+_KEEPS: dict[str, Decision] = {}
+
+
+def _keep(reason: str) -> Decision:
+    """The keep with this reason; one value serves all calls."""
+    found = _KEEPS.get(reason)
+    if found is None:
+        found = _KEEPS[reason] = Decision("keep", reason)
+    return found
+
+
+def verify_recoverable(original: Json, compacted: Json, *, allow_command_pointers: bool = False) -> list[Violation]:
+    """Whether texts and inputs are unchanged and every pointer names its own call's file or command.
+
+    Both are the seed's payload. Lossless pointers are checked as `verify_lossless` does. The disk is not
+    asked. Returns what is wrong, [] when nothing is. Raises ``TranscriptError`` for a payload that cannot be read.
+    """
+    return recoverable_violations(
+        parse_payload(original).messages,
+        parse_payload(compacted).messages,
+        allow_command_pointers=allow_command_pointers,
+    )
+
+
+def recoverable_violations(
+    original: Sequence[Message],
+    compacted: Sequence[Message],
+    *,
+    allow_command_pointers: bool = False,
+    stashed: Mapping[str, str] | None = None,
+) -> list[Violation]:
+    """`verify_recoverable` over parsed messages; ``stashed`` are the new texts that another check answers for."""
+    found = untouched_violations(original, compacted)
+    if found:
+        return found
+    changes = list(changed_results(original, compacted))
+    uses = {use.id: use for message in original for use in message.tool_uses}
+    for change in changes:
+        call_id = change.before.tool_use_id
+        if is_dedupe(change) or (stashed is not None and stashed.get(call_id) == change.after.text):
+            continue
+        problem = _pointer_problem(change, uses.get(call_id), allow_command_pointers)
+        if problem:
+            found.append(Violation(call_id, problem))
+    return found + dedupe_violations(original, [change for change in changes if is_dedupe(change)], changes)
+
+
+def _pointer_problem(change: Change, use: ToolUse | None, allow_command_pointers: bool) -> str | None:
+    note = find_note(change.after.text) or find_note(change.after.text.removesuffix("\n"))
+    if note is None or use is None:
+        return "its new text is no pointer"
+    rest = change.after.text[len(note.text) :]
+    if not change.before.text.endswith(rest):
+        return "what stands behind its pointer is not what stood behind the output"
+    if note.kind == "command":
+        if not allow_command_pointers or rest:
+            return "it points at a command, which was not allowed"
+        command = command_of(use)
+        if command != note.target or command_effect(command) != "read_only":
+            return "its pointer names another command, or one that is not read-only"
+        return None
+    read = file_read_of(use)
+    if note.kind != "file" or read is None or read.path != note.target:
+        return "its pointer names another file than its own call"
+    return _range_problem(change, note, read, rest)
+
+
+def _range_problem(change: Change, note: Note, read: FileRead, rest: str) -> str | None:
+    """Whether the pointer's lines are as many as went, and those that the row numbers say."""
+    text = change.before.text
+    if note.lines is None:
+        return None if read.span is None and read.tail is None else "its pointer names the whole file, its call a part"
+    first, last = note.lines
+    rows = parse_rows(text) if read.numbered else None
+    if rows and (first, last) == (rows.first_line, rows.first_line + rows.total - 1):
+        return None
+    gone = text.count("\n", header_length(change.tool, text), len(text) - len(rest)) + 1
+    return None if last - first + 1 == gone else "its pointer names more or fewer lines than went"
