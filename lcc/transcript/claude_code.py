@@ -6,17 +6,14 @@ of its calls are one user message, although each stands on a line of its own. Sh
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from typing import Final, Literal
 
-from lcc.transcript.claude_tree import Entry, Segment, active_branch
+from lcc.transcript.building import MessageBuilder, duplicate_ids
+from lcc.transcript.claude_tree import Entry, Kind, Segment, active_branch, plain_list
 from lcc.transcript.document import kind
-from lcc.transcript.lines import Document, split
+from lcc.transcript.lines import BOM, Document, split
 from lcc.transcript.messages_api import Content, read_content
-from lcc.transcript.model import Json, Message, Role, ToolResult, ToolUse, Transcript, TranscriptError
-
-_BOM: Final = b"\xef\xbb\xbf"
+from lcc.transcript.model import Json, Message, Transcript, TranscriptError
 
 
 class SessionReader:
@@ -60,7 +57,7 @@ class SessionReader:
         return self._state.transcript(raw)
 
     def _take(self, whole: bytes) -> None:
-        start = len(_BOM) if not self._size and whole.startswith(_BOM) else 0
+        start = len(BOM) if not self._size and whole.startswith(BOM) else 0
         self._state.take_all(split(whole, start, self._line), self._size)
         self._chunks.append(whole)
         self._size += len(whole)
@@ -70,7 +67,7 @@ class SessionReader:
 def read(raw: bytes) -> Transcript:
     """A whole session file. Raises TranscriptError; a torn last line is an error here."""
     state = _State()
-    state.take_all(split(raw, len(_BOM) if raw.startswith(_BOM) else 0), 0)
+    state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
     return state.transcript(raw)
 
 
@@ -80,14 +77,13 @@ class _State:
     def __init__(self) -> None:
         self.offsets: list[tuple[int, int]] = []
         self.entries: list[Entry] = []
-        self.unplaced: list[tuple[int, int]] = []
         self.cleared: set[str] = set()
         self.warnings: list[str] = []
         self.cwd: str | None = None
         self.session_id: str | None = None
         self.version: str | None = None
         self.has_parents = False
-        self.conversation = 0
+        self.line_without_uuid = 0
 
     def copy(self) -> _State:
         """An independent copy; the entries themselves are shared, being immutable."""
@@ -112,70 +108,41 @@ class _State:
     def _take(self, value: dict[str, Json], index: int, line: int, damaged: bool) -> None:
         entry_type = value.get("type")
         sidechain = value.get("isSidechain") is True
-        cwd = value.get("cwd")
-        if isinstance(cwd, str):
-            if not sidechain:
-                self.cwd = cwd
-        else:
-            cwd = None
-        if isinstance(session_id := value.get("sessionId"), str):
-            self.session_id = session_id
-        if isinstance(version := value.get("version"), str):
-            self.version = version
-        uuid, parent = value.get("uuid"), value.get("parentUuid")
+        cwd = _string(value.get("cwd"))
+        if not sidechain:
+            self.cwd = cwd or self.cwd
+        self.session_id = _string(value.get("sessionId")) or self.session_id
+        self.version = _string(value.get("version")) or self.version
+        uuid = _string(value.get("uuid"))
+        message_id: str | None = None
+        content: Content | None = None
+        kept: Segment | None = None
+        entry_kind: Kind = "other"
         if entry_type in ("user", "assistant"):
-            speaker: Literal["user", "assistant"] = "user" if entry_type == "user" else "assistant"
+            entry_kind = "user" if entry_type == "user" else "assistant"
             message_id, content = _message(value, index, cwd, damaged)
-            source = value.get("sourceToolAssistantUUID")
-            self.conversation += 1
-            if not isinstance(uuid, str):
-                self.unplaced.append((index, line))
-                uuid = f"line {line}"
-            self._add(value, index, uuid, parent, speaker, sidechain, message_id, source, content)
-        elif isinstance(uuid, str):
-            boundary = entry_type == "system" and value.get("subtype") == "compact_boundary"
-            self._add(value, index, uuid, parent, "boundary" if boundary else "other", sidechain, None, None, None)
-            if entry_type == "system" and value.get("subtype") == "microcompact_boundary":
+            if uuid is None:
+                self.line_without_uuid = self.line_without_uuid or line
+                uuid = f"line {line}, document {index}"
+        elif entry_type == "system":
+            if value.get("subtype") == "compact_boundary":
+                entry_kind, kept = "boundary", _segment(value)
+            elif value.get("subtype") == "microcompact_boundary":
                 self.cleared |= _cleared(value)
-
-    def _add(
-        self,
-        value: dict[str, Json],
-        index: int,
-        uuid: str,
-        parent: Json,
-        entry_kind: Literal["user", "assistant", "boundary", "other"],
-        sidechain: bool,
-        message_id: str | None,
-        source: Json,
-        content: Content | None,
-    ) -> None:
+        if uuid is None:
+            return
         if "parentUuid" in value:
             self.has_parents = True
-        self.entries.append(
-            Entry(
-                index,
-                uuid,
-                parent if isinstance(parent, str) else None,
-                entry_kind,
-                sidechain,
-                message_id,
-                source if isinstance(source, str) else None,
-                content,
-                _segment(value) if entry_kind == "boundary" else None,
-            )
-        )
+        parent = _string(value.get("parentUuid"))
+        source = _string(value.get("sourceToolAssistantUUID"))
+        self.entries.append(Entry(index, uuid, parent, entry_kind, sidechain, message_id, source, content, kept))
 
     def transcript(self, raw: bytes) -> Transcript:
-        """The messages of the live branch."""
-        if self.has_parents:
-            if self.unplaced:
-                line = self.unplaced[0][1]
-                raise TranscriptError("a user or assistant entry without uuid", f"line {line}, uuid")
-            branch = active_branch(self.entries)
-        else:
-            branch = _plain_list(self.entries)
-        messages = _messages(branch)
+        """The messages of the live branch. Raises TranscriptError for a line that cannot be placed in the tree."""
+        if self.has_parents and self.line_without_uuid:
+            place = f"line {self.line_without_uuid}, uuid"
+            raise TranscriptError("a user or assistant entry without uuid", place)
+        messages = _messages(active_branch(self.entries) if self.has_parents else plain_list(self.entries))
         return Transcript(
             "claude-code",
             messages,
@@ -188,6 +155,10 @@ class _State:
             tuple(self.offsets),
             tuple(self.warnings),
         )
+
+
+def _string(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _message(value: dict[str, Json], index: int, cwd: str | None, damaged: bool) -> tuple[str | None, Content]:
@@ -222,77 +193,32 @@ def _segment(value: dict[str, Json]) -> Segment | None:
     return None
 
 
-def _plain_list(entries: list[Entry]) -> list[Entry]:
-    """A file without any parent links: the lines in their order."""
-    side_file = all(e.sidechain for e in entries if e.content is not None)
-    start = max((e.document for e in entries if e.kind == "boundary"), default=-1)
-    return [e for e in entries if e.content is not None and e.document > start and e.sidechain == side_file]
-
-
-class _Building:
-    """A message that lines are being added to."""
-
-    __slots__ = ("documents", "more", "results", "role", "texts", "uses")
-
-    def __init__(self, role: Role) -> None:
-        self.role = role
-        self.texts: list[str] = []
-        self.uses: list[ToolUse] = []
-        self.results: list[ToolResult] = []
-        self.documents: list[int] = []
-        self.more = False
-
-    def add(self, entry: Entry, content: Content) -> None:
-        if content.text:
-            self.texts.append(content.text)
-        self.uses += content.uses
-        self.results += content.results
-        self.documents.append(entry.document)
-        self.more = self.more or content.more
-
-    def build(self) -> Message:
-        return Message(
-            self.role,
-            "\n".join(self.texts),
-            tuple(self.uses),
-            tuple(self.results),
-            None,
-            tuple(self.documents),
-            self.more,
-        )
-
-
 def _messages(branch: list[Entry]) -> tuple[Message, ...]:
     """Lines to messages: a step's assistant lines are one, and the result lines that answer it are one."""
-    building: list[_Building] = []
+    building: list[MessageBuilder] = []
     step_id: str | None = None
-    step: _Building | None = None
-    answers: _Building | None = None
+    step: MessageBuilder | None = None
+    answers: MessageBuilder | None = None
     for entry in branch:
         content = entry.content
         if content is None:
             continue
         if entry.kind == "assistant":
             if step is None or entry.message_id is None or entry.message_id != step_id:
-                step, step_id, answers = _Building("assistant"), entry.message_id, None
+                step, step_id, answers = MessageBuilder("assistant"), entry.message_id, None
                 building.append(step)
-            step.add(entry, content)
+            message = step
         elif content.results and answers is not None:
-            answers.add(entry, content)
+            message = answers
         else:
-            message = _Building("user")
+            message = MessageBuilder("user")
             building.append(message)
-            message.add(entry, content)
             if content.results:
                 answers = message
+        if content.text:
+            message.texts.append(content.text)
+        message.uses += content.uses
+        message.results += content.results
+        message.documents.append(entry.document)
+        message.more = message.more or content.more
     return tuple(message.build() for message in building)
-
-
-def duplicate_ids(messages: Iterable[Message]) -> frozenset[str]:
-    """Call ids that occur more than once among the calls, or among the results."""
-    uses: Counter[str] = Counter()
-    results: Counter[str] = Counter()
-    for message in messages:
-        uses.update(use.id for use in message.tool_uses)
-        results.update(result.tool_use_id for result in message.tool_results)
-    return frozenset(i for ids in (uses, results) for i, count in ids.items() if count > 1)

@@ -7,9 +7,11 @@ live branch ends in the newest line of the conversation; what it is sent is foun
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from lcc.transcript.messages_api import Content
+
+Kind: TypeAlias = Literal["user", "assistant", "boundary", "other"]
 
 
 class Segment(NamedTuple):
@@ -26,7 +28,7 @@ class Entry(NamedTuple):
     document: int
     uuid: str
     parent: str | None
-    kind: Literal["user", "assistant", "boundary", "other"]
+    kind: Kind
     sidechain: bool
     message_id: str | None
     source: str | None
@@ -68,6 +70,13 @@ def active_branch(entries: Sequence[Entry]) -> list[Entry]:
         and (entry.document > boundary or entry.uuid in kept)
     ]
     return _with_parallel_lines([e for e in chain if e.content and (side_file or not e.sidechain)], live)
+
+
+def plain_list(entries: Sequence[Entry]) -> list[Entry]:
+    """The same for a file without any parent links: its lines after the last boundary, in their order."""
+    side_file = all(e.sidechain for e in entries if e.content is not None)
+    boundary = max((e.document for e in entries if e.kind == "boundary"), default=-1)
+    return [e for e in entries if e.content is not None and e.document > boundary and (side_file or not e.sidechain)]
 
 
 def _kept_lines(segment: Segment | None, by_uuid: dict[str, Entry]) -> frozenset[str]:

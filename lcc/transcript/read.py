@@ -6,6 +6,7 @@ import orjson
 
 from lcc.transcript import claude_code, codex, messages_api, payload
 from lcc.transcript.document import kind, loads, refuse, refuse_foreign_encoding
+from lcc.transcript.lines import BOM
 from lcc.transcript.model import Format, Json, Message, Path, Transcript, TranscriptError
 from lcc.transcript.splice import skip_value
 
@@ -13,7 +14,6 @@ _NONE_OF_THEM = (
     "this is none of the known transcript formats (a messages array or an object with messages, "
     "a Claude Code session, a Codex rollout)"
 )
-_CODEX_TYPES = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
 
 
 def read_transcript(raw: bytes, *, format: Format | None = None, name: str = "input") -> Transcript:
@@ -49,7 +49,7 @@ def parse_payload(payload: Json) -> Transcript:
 
 def _first_object(raw: bytes) -> tuple[dict[str, Json], bool]:
     """The first line's object, and whether the file is one object a line."""
-    start = 3 if raw.startswith(b"\xef\xbb\xbf") else 0
+    start = 3 if raw.startswith(BOM) else 0
     while start < len(raw) and raw[start] in b" \t\r\n":
         start += 1
     if raw[start : start + 1] != b"{":
@@ -62,7 +62,7 @@ def _first_object(raw: bytes) -> tuple[dict[str, Json], bool]:
 
 
 def _is_codex(first: dict[str, Json]) -> bool:
-    return first.get("type") in _CODEX_TYPES and "payload" in first
+    return first.get("type") in codex.LINE_TYPES and "payload" in first
 
 
 def _is_entry(first: dict[str, Json]) -> bool:

@@ -1,0 +1,46 @@
+"""Several lines to one message: what the line-based formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lcc.transcript.model import Message, Role, ToolResult, ToolUse
+
+
+class MessageBuilder:
+    """A message that lines are being added to."""
+
+    __slots__ = ("documents", "more", "results", "role", "texts", "uses")
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+        self.texts: list[str] = []
+        self.uses: list[ToolUse] = []
+        self.results: list[ToolResult] = []
+        self.documents: list[int] = []
+        self.more = False
+
+    def build(self) -> Message:
+        """The message as it stands."""
+        return Message(
+            self.role,
+            "\n".join(self.texts),
+            tuple(self.uses),
+            tuple(self.results),
+            None,
+            tuple(self.documents),
+            self.more,
+        )
+
+
+def duplicate_ids(messages: Iterable[Message]) -> frozenset[str]:
+    """Call ids that occur more than once among the calls, or more than once among the results."""
+    duplicates: set[str] = set()
+    called: set[str] = set()
+    answered: set[str] = set()
+    for message in messages:
+        for use in message.tool_uses:
+            (duplicates if use.id in called else called).add(use.id)
+        for result in message.tool_results:
+            (duplicates if result.tool_use_id in answered else answered).add(result.tool_use_id)
+    return frozenset(duplicates)
