@@ -47,9 +47,12 @@ def _looks_failed(pair: Pair) -> bool:
     code = exit_code(pair.use.tool, text)
     if code is not None:
         return code != 0
-    if not any(sign in text for sign in _ERROR_SIGNS) or file_read_of(pair.use):
-        return False
-    return _ERROR.search(text) is not None
+    return shows_error(text) and not file_read_of(pair.use)
+
+
+def shows_error(text: str) -> bool:
+    """Whether an output has the look of an error in it."""
+    return any(sign in text for sign in _ERROR_SIGNS) and _ERROR.search(text) is not None
 
 
 class LatestError(NamedTuple):
@@ -102,6 +105,16 @@ class Names:
             return True
         url = use.input.get("url") if isinstance(use.input, dict) else None
         return isinstance(url, str) and url in self._urls
+
+    def name_any(self, strings: Iterable[str]) -> bool:
+        """Whether any path or file name in ``strings`` (a command, a pattern) is one that the texts name."""
+        if not self._words:
+            return False
+        return any(
+            ("." in word or "/" in word) and self.name_path(word.rstrip(_TRAILING))
+            for text in strings
+            for word in _NAMED.findall(text[:_LONGEST_NAMED_TEXT])
+        )
 
 
 def goal_text(question: str, messages: Sequence[Message]) -> str:

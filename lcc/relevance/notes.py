@@ -70,6 +70,12 @@ def stash_note(tokens: int, sha256: str) -> str:
     return f"[removed: {tokens} tokens · lcc recall {sha256[:12]}]"
 
 
+def trim_note(dropped: int, tool: str) -> str:
+    """The line that says how many characters of which tool's output a trim took away; it is no pointer."""
+    name = "".join(c if c.isprintable() else "?" for c in tool)
+    return f"[trimmed: {dropped} characters of this {name} output were removed]"
+
+
 def find_note(text: str) -> Note | None:
     """The note that ``text`` is, or that ``text`` begins with when only a client reminder follows it."""
     if not text.startswith("["):

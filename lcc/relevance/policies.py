@@ -21,6 +21,8 @@ from lcc.relevance.verification import Violation
 from lcc.report import Guarantee, JudgeFacts
 from lcc.transcript import Edits, Pair, Transcript, apply_edits
 
+NO_CANDIDATES = "no_candidates"
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -34,18 +36,20 @@ class Session:
     standing: Mapping[str, str]
     candidates: tuple[Pair, ...]
 
-    def names(self) -> Names:
-        """What the goal and the recent user turns name."""
-        messages = self.transcript.messages
-        goal = goal_text(self.request.question, messages)
-        return Names([goal, *recent_user_texts(messages, self.request.preserve_recent)])
+    def goal(self) -> str:
+        """What the session is about."""
+        return goal_text(self.request.question, self.transcript.messages)
+
+    def recent_texts(self) -> list[str]:
+        """What the user wrote lately."""
+        return recent_user_texts(self.transcript.messages, self.request.preserve_recent)
 
     def surroundings(self) -> Surroundings:
         """What the recoverable rules look at beside each candidate."""
         return Surroundings(
             pairs=self.pairs,
             uses=[use for message in self.transcript.messages for use in message.tool_uses],
-            names=self.names(),
+            names=Names([self.goal(), *self.recent_texts()]),
             session_cwd=self.transcript.cwd,
             workspace_root=self.request.workspace_root,
             disk_check=self.request.disk_check,
@@ -76,8 +80,16 @@ def decide(session: Session) -> Outcome:
     if session.request.rules_mode == "lossy":
         from lcc.relevance.transcript_rules import rules_decisions
 
-        decisions = rules_decisions(session.pairs, session.candidates, session.names(), session.transcript)
-        return Outcome(decisions, "rules", "none", "lossy")
+        transcript = session.transcript
+        decisions = rules_decisions(
+            session.pairs,
+            session.candidates,
+            Names([session.goal()]),
+            Names(session.recent_texts()),
+            len(transcript.messages),
+            transcript.cwd,
+        )
+        return Outcome(decisions, "rules", "none", "lossy", degradation_reason=None if decisions else NO_CANDIDATES)
     return _decide_by_proof(session)
 
 
@@ -104,7 +116,7 @@ def _decide_by_proof(session: Session) -> Outcome:
         violations=tuple(str(violation) for violation in violations),
         recoverability_check=None if mode == "lossless" else _check_name(around),
         degraded=reason is not None,
-        degradation_reason=reason or (None if decisions else "no_candidates"),
+        degradation_reason=reason or (None if decisions else NO_CANDIDATES),
         warnings=warnings,
     )
 

@@ -1,0 +1,175 @@
+"""Which kept results go to the stash, and why: the policy of `stashed`, in one place, without I/O.
+
+What stays in any case: the newest messages, errors that were not overcome, plans and questions, results
+that the session still works with, what a sub-agent needs to be resumed, and whatever a note would not make
+shorter by a worthwhile amount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lcc.relevance.calls import Kind, command_of, input_strings, kind_of, named_path
+from lcc.relevance.guards import errors_among
+from lcc.transcript import Message, Pair, ToolUse, Transcript
+
+NOT_ELIGIBLE = "not_stash_eligible"
+SHORT = "short_result_kept_whole"
+
+
+@dataclass(frozen=True, slots=True)
+class StashPolicy:
+    """Every threshold of the policy. Tuned by the retention benchmark."""
+
+    recent_messages: int = 24
+    """Results in this many of the newest messages stay."""
+    use_messages: int = 40
+    """A result whose words the calls or texts of this many of the newest messages repeat stays."""
+    used_words: int = 2
+    """How many distinctive words must be repeated."""
+    min_word_chars: int = 8
+    min_saved_tokens: int = 120
+    """How many tokens the note must save."""
+    min_chars: int = 400
+    """Shorter results are not even counted."""
+
+
+class StashChoice(NamedTuple):
+    """Whether a result goes to the stash. ``reason`` completes ``stashed:``, or is the reason to keep it."""
+
+    stash: bool
+    reason: str
+    tokens: int = 0
+    """What its text counts, where it goes."""
+
+
+_NOT_ELIGIBLE = StashChoice(False, NOT_ELIGIBLE)
+_SHORT = StashChoice(False, SHORT)
+
+_NOTE_TOKENS = 25
+_WHOLE_KINDS: frozenset[Kind] = frozenset({"plan", "question"})
+_WHOLE_TOOLS = frozenset({"skill"})
+_REASONS: dict[Kind, str] = {
+    "read": "old_file_read",
+    "search": "old_search",
+    "command": "old_command_output",
+    "poll": "old_command_output",
+    "edit": "old_edit_output",
+    "write": "old_edit_output",
+    "web": "old_web_page",
+    "agent": "old_agent_report",
+}
+_AGENT_TRAILER = "agentId: "
+_TRAILER_CHARS = 600
+_KEPT_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-") | frozenset(
+    range(128, 256)
+)
+_TO_WORDS = bytes(byte if byte in _KEPT_BYTES else 32 for byte in range(256))
+
+
+def choose_for_stash(
+    transcript: Transcript,
+    candidates: Sequence[Pair],
+    count_tokens: Callable[[str], int],
+    policy: StashPolicy = StashPolicy(),
+) -> dict[str, StashChoice]:
+    """The choice for each of ``candidates``, by call id: calls that no other rule replaces, pins or guards.
+
+    Time is linear in the session's text.
+    """
+    pairs = list(transcript.pairs())
+    errors = errors_among(pairs)
+    lasting = errors - _overcome(pairs, errors)
+    used = _still_used(transcript.messages, pairs, policy)
+    recent_from = len(transcript.messages) - policy.recent_messages
+    choices: dict[str, StashChoice] = {}
+    for pair in candidates:
+        call_id, text = pair.use.id, pair.result.text
+        if len(text) < policy.min_chars:
+            choices[call_id] = _SHORT
+        elif pair.result_message >= recent_from or call_id in used or call_id in lasting or _must_stay_whole(pair):
+            choices[call_id] = _NOT_ELIGIBLE
+        else:
+            choices[call_id] = _by_size(pair, count_tokens(text), call_id in errors, policy)
+    return choices
+
+
+def _by_size(pair: Pair, tokens: int, failed: bool, policy: StashPolicy) -> StashChoice:
+    if tokens - _NOTE_TOKENS < policy.min_saved_tokens:
+        return _SHORT
+    reason = "error_overcome" if failed else _REASONS.get(kind_of(pair.use.tool), "old_tool_output")
+    return StashChoice(True, reason, tokens)
+
+
+def _must_stay_whole(pair: Pair) -> bool:
+    tool, text = pair.use.tool, pair.result.text
+    return (
+        kind_of(tool) in _WHOLE_KINDS
+        or tool.lower() in _WHOLE_TOOLS
+        or text.find(_AGENT_TRAILER, max(0, len(text) - _TRAILER_CHARS)) >= 0
+    )
+
+
+def _overcome(pairs: Sequence[Pair], errors: Collection[str]) -> set[str]:
+    """The failed calls that a later call of the same tool, on the same command or path, did not repeat."""
+    succeeded: set[tuple[str, str]] = set()
+    found: set[str] = set()
+    for pair in reversed(pairs):
+        about = _about(pair.use)
+        if about is None:
+            continue
+        key = (pair.use.tool, about)
+        if pair.use.id not in errors:
+            succeeded.add(key)
+        elif key in succeeded:
+            found.add(pair.use.id)
+    return found
+
+
+def _about(use: ToolUse) -> str | None:
+    return command_of(use) or named_path(use)
+
+
+def _still_used(messages: Sequence[Message], pairs: Sequence[Pair], policy: StashPolicy) -> set[str]:
+    """The calls whose results hold words that the newest messages repeat, and no later result holds."""
+    last_use = _words_in_use(messages, policy)
+    if not last_use:
+        return set()
+    used: set[str] = set()
+    claimed: set[bytes] = set()
+    for pair in sorted(pairs, key=lambda pair: pair.result_message, reverse=True):
+        words = last_use.keys() & _words(pair.result.text)
+        own = {word for word in words if word not in claimed and last_use[word] > pair.result_message}
+        claimed |= words
+        if len(own) >= policy.used_words:
+            used.add(pair.use.id)
+    return used
+
+
+def _words_in_use(messages: Sequence[Message], policy: StashPolicy) -> dict[bytes, int]:
+    """Every distinctive word of the newest messages' texts and inputs, with the last message that has it."""
+    last_use: dict[bytes, int] = {}
+    for index in range(max(0, len(messages) - policy.use_messages), len(messages)):
+        message = messages[index]
+        texts = [message.text] if message.role == "assistant" else []
+        for use in message.tool_uses:
+            texts += input_strings(use.input)
+        for text in texts:
+            for word in _words(text):
+                stripped = word.strip(b"./-")
+                if len(stripped) >= policy.min_word_chars and _is_distinctive(stripped):
+                    last_use[stripped] = last_use[word] = index
+    return last_use
+
+
+def _words(text: str) -> set[bytes]:
+    return set(text.encode("utf-8", "surrogatepass").translate(_TO_WORDS).split())
+
+
+def _is_distinctive(word: bytes) -> bool:
+    """Whether a word is a path, an identifier or a value, and not a word of the language."""
+    if any(byte in b"_/.0123456789" for byte in word):
+        return True
+    return not word[1:].islower() and not word.isupper() and b"-" not in word

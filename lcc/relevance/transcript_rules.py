@@ -1,0 +1,181 @@
+"""`lossy` (experimental): a fixed policy by the transcript's structure, with no claim (the seed's section 5).
+
+It failed two blind audits, because what it trims and drops may still be needed; nothing in lcc chooses it.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import orjson
+
+from lcc.relevance.calls import command_of, cwd_of, file_read_of, input_strings, kind_of, named_path, written_paths
+from lcc.relevance.decision import Decision
+from lcc.relevance.guards import Names, errors_among, latest_error, shows_error
+from lcc.relevance.headers import comparable
+from lcc.relevance.notes import trim_note
+from lcc.transcript import Pair, ToolUse
+
+RECENT_MESSAGES = 40  # outputs of the newest so many messages are never trimmed, nor are reads dropped as stale
+LARGE_OUTPUT = 4000  # characters; longer outputs are trimmed
+KEPT_ENDS = 1000  # characters of a trimmed output that stay at each end
+
+_GIT_STATE = re.compile(r"\bgit\s++(status|diff|log)\b")
+_Key = tuple[str, bytes, str]
+
+
+def rules_decisions(
+    pairs: Sequence[Pair],
+    candidates: Sequence[Pair],
+    goal: Names,
+    recent: Names,
+    message_count: int,
+    session_cwd: str | None,
+) -> dict[str, Decision]:
+    """The decision on every candidate, by call id, with the rule as its reason.
+
+    ``pairs`` are all calls with results in order; ``goal`` and ``recent`` what the goal and the recent user
+    turns name.
+    """
+    errors = errors_among(pairs)
+    keeps = _latest_of_each_kind(pairs, errors)
+    facts = _LaterFacts(pairs, errors, message_count, session_cwd)
+    decisions: dict[str, Decision] = {}
+    for pair in candidates:
+        call_id = pair.use.id
+        reason = keeps.get(call_id) or _named(pair.use, goal, recent)
+        if reason is not None:
+            decisions[call_id] = Decision("keep", reason)
+            continue
+        superseder = facts.superseded_by.get(call_id)
+        if superseder is not None:
+            decisions[call_id] = Decision("drop", f"superseded_by_later_call:{superseder}")
+        elif call_id in facts.stale_reads:
+            decisions[call_id] = Decision("drop", "stale_read_far_from_recent_work")
+        else:
+            decisions[call_id] = _trim(pair, facts, errors, goal, recent)
+    return decisions
+
+
+class _LaterFacts:
+    """What happened after each call: who supersedes it, whether its file was edited, whether it went stale."""
+
+    def __init__(
+        self, pairs: Sequence[Pair], errors: frozenset[str], message_count: int, session_cwd: str | None
+    ) -> None:
+        self.recent_from = message_count - RECENT_MESSAGES
+        self.superseded_by: dict[str, str] = {}
+        self.edited_later: set[str] = set()
+        self.stale_reads: set[str] = set()
+        whole: dict[str, str] = {}
+        again: dict[_Key, str] = {}
+        edited: set[str] = set()
+        recently_used: set[str] = set()
+        for pair in reversed(pairs):
+            use = pair.use
+            key = _call_and_output(pair)
+            superseder = again.setdefault(key, use.id)
+            if superseder != use.id:
+                self.superseded_by[use.id] = superseder
+            paths = [_resolved(path, use, session_cwd) for path in _paths_of(use)]
+            if pair.use_message >= self.recent_from:
+                recently_used.update(paths)
+            read = file_read_of(use)
+            kind = kind_of(use.tool)
+            if read is not None and paths:
+                path = paths[0]
+                if path in whole:
+                    self.superseded_by.setdefault(use.id, whole[path])
+                if path in edited:
+                    self.edited_later.add(use.id)
+                old = pair.result_message < self.recent_from
+                if old and use.id not in errors and path not in recently_used:
+                    self.stale_reads.add(use.id)
+            succeeded = use.id not in errors
+            if succeeded and paths and (kind == "write" or (read and read.by_tool and read.span is None)):
+                whole.setdefault(paths[0], use.id)
+            edited.update(_resolved(path, use, session_cwd) for path in written_paths(use))
+
+
+def _latest_of_each_kind(pairs: Sequence[Pair], errors: frozenset[str]) -> Mapping[str, str]:
+    """The calls that stay because they are the latest of their kind, by id, with the reason."""
+    latest: dict[str, str] = {}
+    for pair in pairs:
+        kind = kind_of(pair.use.tool)
+        if kind == "plan":
+            latest["latest_task_state"] = pair.use.id
+        elif kind == "question":
+            latest["latest_user_question"] = pair.use.id
+        elif kind in ("edit", "write") or written_paths(pair.use):
+            latest["latest_artifact_edit"] = pair.use.id
+        command = command_of(pair.use)
+        state = _GIT_STATE.search(command) if command else None
+        if state:
+            latest[f"latest_git_state {state[1]}"] = pair.use.id
+    newest = max(pairs, key=lambda pair: (pair.result_message, pair.use_message), default=None)
+    if newest is not None:
+        latest["latest_tool_result"] = newest.use.id
+    error = latest_error(pairs, errors)
+    reasons = {call_id: reason.partition(" ")[0] for reason, call_id in latest.items()}
+    if error.before is not None:
+        reasons[error.before] = "call_before_latest_error"
+    if error.error is not None:
+        reasons[error.error] = "latest_error_result"
+    return reasons
+
+
+def _named(use: ToolUse, goal: Names, recent: Names) -> str | None:
+    if goal.name_call(use):
+        return "named_in_goal"
+    return "named_in_recent_turns" if recent.name_call(use) else None
+
+
+def _trim(pair: Pair, facts: _LaterFacts, errors: frozenset[str], goal: Names, recent: Names) -> Decision:
+    text = pair.result.text
+    if len(text) <= LARGE_OUTPUT:
+        return Decision("keep", "kept_default")
+    guard = _trim_guard(pair, facts, errors, goal, recent)
+    if guard is not None:
+        return Decision("keep", guard)
+    head, tail = text[:KEPT_ENDS], text[-KEPT_ENDS:]
+    note = trim_note(len(text) - len(head) - len(tail), pair.use.tool)
+    return Decision("trim", "large_old_output_trimmed", text=f"{head}\n{note}\n{tail}", note=note)
+
+
+def _trim_guard(pair: Pair, facts: _LaterFacts, errors: frozenset[str], goal: Names, recent: Names) -> str | None:
+    if pair.result_message >= facts.recent_from:
+        return "trim_guard_recent_messages"
+    if kind_of(pair.use.tool) == "poll":
+        return "trim_guard_poll"
+    if pair.use.id in errors or shows_error(pair.result.text):
+        return "trim_guard_error"
+    if pair.use.id in facts.edited_later:
+        return "trim_guard_edited_later"
+    strings = input_strings(pair.use.input)
+    return "trim_guard_named" if goal.name_any(strings) or recent.name_any(strings) else None
+
+
+def _paths_of(use: ToolUse) -> Iterable[str]:
+    """The files that a call is about: the one it reads, else the ones it writes, else the one it names."""
+    read = file_read_of(use)
+    if read is not None:
+        return [read.path]
+    written = written_paths(use)
+    if written:
+        return written
+    path = named_path(use)
+    return [path] if path else []
+
+
+def _resolved(path: str, use: ToolUse, session_cwd: str | None) -> str:
+    return os.path.normpath(os.path.join(cwd_of(use) or session_cwd or "", path))
+
+
+def _call_and_output(pair: Pair) -> _Key:
+    try:
+        written = orjson.dumps(pair.use.input, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # an integer beyond 64 bits
+        written = repr(pair.use.input).encode("utf-8", "surrogatepass")
+    return pair.use.tool, written, comparable(pair.use.tool, pair.result.text)

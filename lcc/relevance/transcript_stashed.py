@@ -1,0 +1,189 @@
+"""`stashed`: a kept result that no proof covers becomes a note, once its bytes are safe in the stash.
+
+The bytes are durable and have been read back equal before a note that names them is in any decision. What
+cannot be stored is kept.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from lcc.relevance.decision import Decision, StashRecovery
+from lcc.relevance.notes import find_note, stash_note
+from lcc.relevance.stash_policy import SHORT, StashChoice, StashPolicy, choose_for_stash
+from lcc.relevance.verification import Violation, changed_results, untouched_violations
+from lcc.stash import Stash, StashError, Stored, bytes_of_text
+from lcc.transcript import Json, Message, Pair, Transcript, parse_payload
+
+__all__ = [
+    "StashChoice",
+    "StashPolicy",
+    "ToStash",
+    "choose_for_stash",
+    "stash_decision",
+    "stash_decisions",
+    "stash_kept",
+    "stash_removed",
+    "stashed_violations",
+    "verify_stashed",
+    "write_warnings",
+]
+
+WRITE_FAILED = "stash_write_failed:"
+JUDGED = "judged_not_needed"
+_STASHABLE_KEEPS = frozenset(
+    {
+        "command_output_changed_later",
+        "command_pointers_disabled",
+        "failed_result",
+        "file_written_later",
+        "no_lossless_superseder",
+        "not_recoverable",
+        "read_range_empty",
+        "read_range_unknown",
+        SHORT,
+    }
+)
+
+
+class ToStash(NamedTuple):
+    """One result to stash: its call, its text, why (completes ``stashed:``), and the tokens that go."""
+
+    id: str
+    text: str
+    reason: str
+    tokens: int
+
+
+def stash_kept(
+    transcript: Transcript,
+    pairs: Sequence[Pair],
+    decisions: Mapping[str, Decision],
+    count_tokens: Callable[[str], int],
+    stash: Stash | None,
+    policy: StashPolicy = StashPolicy(),
+) -> dict[str, Decision]:
+    """New decisions for those of ``pairs`` that the recoverable rules kept and the stash may take.
+
+    ``decisions`` are the rules' own. What a kept-output note points at, and what a guard keeps, is not in the
+    answer. With ``stash`` None nothing is written, and the decisions are the same as if every write succeeded.
+    """
+    pointed_at = {decision.kept_at for decision in decisions.values()}
+    kept = [
+        pair
+        for pair in pairs
+        if (decision := decisions.get(pair.use.id)) is not None
+        and decision.action == "keep"
+        and pair.use.id not in pointed_at
+        and _may_be_stashed(decision.reason)
+    ]
+    choices = choose_for_stash(transcript, kept, count_tokens, policy)
+    found = {call_id: Decision("keep", choice.reason) for call_id, choice in choices.items() if not choice.stash}
+    chosen = [
+        ToStash(pair.use.id, pair.result.text, choices[pair.use.id].reason, choices[pair.use.id].tokens)
+        for pair in kept
+        if choices[pair.use.id].stash
+    ]
+    found.update(stash_decisions(chosen, stash))
+    return found
+
+
+def stash_removed(
+    pairs: Sequence[Pair], count_tokens: Callable[[str], int], stash: Stash | None
+) -> dict[str, Decision]:
+    """Decisions that stash exactly these results: a judge would remove them, so the policy is not asked."""
+    chosen = [ToStash(p.use.id, p.result.text, JUDGED, count_tokens(p.result.text)) for p in pairs]
+    return stash_decisions(chosen, stash)
+
+
+def stash_decisions(chosen: Sequence[ToStash], stash: Stash | None) -> dict[str, Decision]:
+    """Store the texts together, and give each its decision: ``replace`` once it is safe, else ``keep``."""
+    contents = [bytes_of_text(item.text) for item in chosen]
+    shas = [hashlib.sha256(content).hexdigest() for content in contents]
+    notes = [stash_note(item.tokens, sha) for item, sha in zip(chosen, shas, strict=True)]
+    shorter = [len(note) < len(item.text) for note, item in zip(notes, chosen, strict=True)]
+    outcomes: list[Stored | OSError | None] = [None] * len(chosen)
+    if stash is not None:
+        places = [index for index, is_shorter in enumerate(shorter) if is_shorter]
+        for index, outcome in zip(places, stash.put_many([contents[index] for index in places]), strict=True):
+            outcomes[index] = outcome
+    return {
+        item.id: _decision(item, len(contents[index]), shas[index], notes[index], outcomes[index])
+        if shorter[index]
+        else Decision("keep", SHORT)
+        for index, item in enumerate(chosen)
+    }
+
+
+def stash_decision(text: str, reason: str, tokens: int, stash: Stash | None) -> Decision:
+    """``stash_decisions`` for one text."""
+    return stash_decisions([ToStash("", text, reason, tokens)], stash)[""]
+
+
+def write_warnings(decisions: Mapping[str, Decision]) -> tuple[str, ...]:
+    """One line for each kind of error that kept results out of the stash; () when there was none."""
+    counts: dict[str, int] = {}
+    for decision in decisions.values():
+        if decision.reason.startswith(WRITE_FAILED):
+            counts[decision.reason] = counts.get(decision.reason, 0) + 1
+    return tuple(f"{reason}: {count} results were kept" for reason, count in counts.items())
+
+
+def verify_stashed(original: Json, compacted: Json, stash: Stash) -> list[Violation]:
+    """Whether every stash note stands for exactly the bytes that the stash gives for it.
+
+    Both are the seed's payload. Other notes are `verify_recoverable`'s. Returns what is wrong, [] when
+    nothing is. Raises ``TranscriptError`` for a payload that cannot be read.
+    """
+    return stashed_violations(parse_payload(original).messages, parse_payload(compacted).messages, stash)
+
+
+def stashed_violations(
+    original: Sequence[Message], compacted: Sequence[Message], stash: Stash | None
+) -> list[Violation]:
+    """`verify_stashed` over parsed messages; with ``stash`` None each note's digits are checked alone."""
+    found = untouched_violations(original, compacted)
+    if found:
+        return found
+    for change in changed_results(original, compacted):
+        note = find_note(change.after.text)
+        if note is None or note.kind != "stash" or note.target is None:
+            continue
+        problem = _note_problem(bytes_of_text(change.before.text), note.target, stash)
+        if change.after.text != note.text:
+            problem = "something stands behind its note"
+        if problem:
+            found.append(Violation(change.before.tool_use_id, problem))
+    return found
+
+
+def _note_problem(content: bytes, target: str, stash: Stash | None) -> str | None:
+    if not hashlib.sha256(content).hexdigest().startswith(target):
+        return "its note names other bytes than the ones that went"
+    if stash is None:
+        return None
+    try:
+        return None if stash.get(target) == content else "the stash gives other bytes than the ones that went"
+    except (StashError, OSError) as error:
+        return f"its note cannot be followed: {error}"
+
+
+def _decision(item: ToStash, size: int, sha256: str, note: str, outcome: Stored | OSError | None) -> Decision:
+    if isinstance(outcome, OSError):
+        name = errno.errorcode.get(outcome.errno or 0, type(outcome).__name__)
+        return Decision("keep", WRITE_FAILED + name)
+    return Decision(
+        "replace",
+        f"stashed:{item.reason}",
+        text=note,
+        note=note,
+        recover=StashRecovery(sha256, item.tokens, size),
+        check="stash",
+    )
+
+
+def _may_be_stashed(reason: str) -> bool:
+    return reason in _STASHABLE_KEEPS or reason.startswith("keep_disk_")
