@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from lcc.relevance.context import PassContext
 from lcc.relevance.decision import Decision
@@ -20,6 +20,9 @@ from lcc.relevance.transcript_recoverable import Surroundings, recoverable_decis
 from lcc.relevance.verification import Violation
 from lcc.report import Guarantee, JudgeFacts
 from lcc.transcript import Edits, Pair, Transcript, apply_edits
+
+if TYPE_CHECKING:
+    from lcc.stash import Stash
 
 NO_CANDIDATES = "no_candidates"
 
@@ -35,6 +38,11 @@ class Session:
     pins: Mapping[str, str]
     standing: Mapping[str, str]
     candidates: tuple[Pair, ...]
+
+    @property
+    def stash(self) -> Stash | None:
+        """Where removed bytes go; None in a dry run, which decides the same and writes nothing."""
+        return None if self.context.dry_run else self.context.stash
 
     def goal(self) -> str:
         """What the session is about."""
@@ -104,7 +112,14 @@ def _decide_by_proof(session: Session) -> Outcome:
     around = session.surroundings()
     recoverable = {} if mode == "lossless" else recoverable_decisions(session.candidates, around)
     decisions = _walk_back(session, recoverable)
-    warnings = _stash_kept(session, decisions) if mode == "stashed" else ()
+    warnings: tuple[str, ...] = ()
+    if mode == "stashed":
+        from lcc.relevance.transcript_stashed import stash_kept, write_warnings
+
+        estimate = session.context.tokens.estimate
+        stashed = stash_kept(session.transcript, session.candidates, decisions, estimate, session.stash)
+        decisions.update(stashed)
+        warnings = write_warnings(stashed)
     violations = _verify(session, decisions)
     _revert(decisions, violations, f"{mode}_verification_failed")
     reason = f"{mode}_verification_failed" if violations else "stash_write_failed" if warnings else None
@@ -141,11 +156,16 @@ def _decide_by_judge(session: Session) -> Outcome:
         around = session.surroundings()
         check = _check_name(around)
         removed = [pair for pair in session.candidates if decisions[pair.use.id].action in ("trim", "drop")]
-        proven = recoverable_decisions(removed, around)
+        safer = recoverable_decisions(removed, around)
+        if mode == "stashed":
+            from lcc.relevance.transcript_stashed import stash_removed, write_warnings
+
+            unproven = [pair for pair in removed if safer[pair.use.id].action != "replace"]
+            stashed = stash_removed(unproven, context.tokens.estimate, session.stash)
+            safer.update(stashed)
+            warnings += write_warnings(stashed)
         for pair in removed:
-            verdict, decision = decisions[pair.use.id], proven[pair.use.id]
-            if decision.action != "replace" and mode == "stashed":
-                decision = _stash_one(session, pair, "judged_not_needed")
+            verdict, decision = decisions[pair.use.id], safer[pair.use.id]
             if decision.action == "replace":
                 decisions[pair.use.id] = replace(
                     decision, score=verdict.score, keep_call=verdict.keep_call, keep_result=verdict.keep_result
@@ -215,7 +235,12 @@ def _verify(session: Session, decisions: Mapping[str, Decision]) -> list[Violati
         return lossless_violations(original, compacted)
     stashed = {i: d.text for i, d in decisions.items() if d.check == "stash" and d.text is not None}
     allow = session.request.allow_command_pointers
-    return recoverable_violations(original, compacted, allow_command_pointers=allow, stashed=stashed)
+    found = recoverable_violations(original, compacted, allow_command_pointers=allow, stashed=stashed)
+    if stashed:
+        from lcc.relevance.transcript_stashed import stashed_violations
+
+        found += stashed_violations(original, compacted, session.stash)
+    return found
 
 
 def _revert(decisions: dict[str, Decision], violations: Sequence[Violation], reason: str) -> None:
@@ -228,39 +253,3 @@ def _revert(decisions: dict[str, Decision], violations: Sequence[Violation], rea
     for call_id, decision in decisions.items():
         if decision.action != "keep" and (everything or call_id in concerned):
             decisions[call_id] = keep
-
-
-# What the recoverable rules keep for the sake of the work, not for want of a proof: the stash takes none of it.
-_NOT_FOR_STASH = frozenset(
-    ["latest_error_result", "call_before_latest_error", "named_in_goal_or_recent_turns", "short_result_kept_whole"]
-)
-
-
-def _stash_kept(session: Session, decisions: dict[str, Decision]) -> tuple[str, ...]:
-    """Stash what the recoverable rules kept and the stash policy lets go; returns the warnings."""
-    from lcc.relevance.transcript_stashed import choose_for_stash
-
-    pointed_at = {decision.kept_at for decision in decisions.values()}
-    unproven = []
-    for pair in session.candidates:
-        decision = decisions[pair.use.id]
-        if decision.action == "keep" and pair.use.id not in pointed_at and decision.reason not in _NOT_FOR_STASH:
-            unproven.append(pair)
-    choices = choose_for_stash(session.transcript, unproven, session.context.tokens.estimate)
-    warnings = []
-    for pair in unproven:
-        choice = choices[pair.use.id]
-        decision = _stash_one(session, pair, choice.reason) if choice.stash else Decision("keep", choice.reason)
-        if decision.reason.startswith("stash_write_failed"):
-            warnings.append(f"{decision.reason}:{pair.use.id}")
-        decisions[pair.use.id] = decision
-    return tuple(warnings)
-
-
-def _stash_one(session: Session, pair: Pair, reason: str) -> Decision:
-    from lcc.relevance.transcript_stashed import stash_decision
-
-    stash = None if session.context.dry_run else session.context.stash
-    return stash_decision(
-        pair.result.text, reason, session.context.tokens.estimate(pair.result.text, pair.use.tool), stash
-    )
