@@ -36,6 +36,9 @@ class StashPolicy:
     """Shorter results are not even counted."""
 
 
+DEFAULT_POLICY = StashPolicy()
+
+
 class StashChoice(NamedTuple):
     """Whether a result goes to the stash. ``reason`` completes ``stashed:``, or is the reason to keep it."""
 
@@ -73,7 +76,7 @@ def choose_for_stash(
     transcript: Transcript,
     candidates: Sequence[Pair],
     count_tokens: Callable[[str], int],
-    policy: StashPolicy = StashPolicy(),
+    policy: StashPolicy = DEFAULT_POLICY,
 ) -> dict[str, StashChoice]:
     """The choice for each of ``candidates``, by call id: calls that no other rule replaces, pins or guards.
 

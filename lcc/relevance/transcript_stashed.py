@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lcc.relevance.decision import Decision, StashRecovery
 from lcc.relevance.notes import find_note, stash_note
-from lcc.relevance.stash_policy import SHORT, StashChoice, StashPolicy, choose_for_stash
+from lcc.relevance.stash_policy import DEFAULT_POLICY, SHORT, StashChoice, StashPolicy, choose_for_stash
 from lcc.relevance.verification import Violation, changed_results, untouched_violations
 from lcc.stash import Stash, StashError, Stored, bytes_of_text
 from lcc.transcript import Json, Message, Pair, Transcript, parse_payload
@@ -64,7 +64,7 @@ def stash_kept(
     decisions: Mapping[str, Decision],
     count_tokens: Callable[[str], int],
     stash: Stash | None,
-    policy: StashPolicy = StashPolicy(),
+    policy: StashPolicy = DEFAULT_POLICY,
 ) -> dict[str, Decision]:
     """New decisions for those of ``pairs`` that the recoverable rules kept and the stash may take.
 

@@ -1,0 +1,285 @@
+"""`stashed`: what the policy takes and leaves, notes that hold, and results kept when nothing can be stored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from lcc.relevance.decision import Decision, StashRecovery
+from lcc.relevance.stash_policy import StashChoice, StashPolicy, choose_for_stash
+from lcc.relevance.transcript_stashed import (
+    stash_decision,
+    stash_kept,
+    stash_removed,
+    stashed_violations,
+    verify_stashed,
+    write_warnings,
+)
+from lcc.stash import Stash, bytes_of_text
+from lcc.transcript import Edits, Json, Transcript, apply_edits, messages_to_payload, parse_payload
+
+LONG = "some line of output without anything special in it at all\n" * 40
+
+
+def count(text: str) -> int:
+    return len(text) // 4
+
+
+class Session:
+    """Builds a payload call by call; filler keeps what is under test away from the newest messages."""
+
+    def __init__(self) -> None:
+        self.messages: list[Json] = [{"role": "user", "text": "do the work"}]
+
+    def call(
+        self, call_id: str, tool: str, given: dict[str, Json], text: str, *, is_error: bool | None = None
+    ) -> Session:
+        result: dict[str, Json] = {"tool_use_id": call_id, "text": text}
+        if is_error is not None:
+            result["is_error"] = is_error
+        use: Json = {"tool_use_id": call_id, "tool": tool, "input": given}
+        self.messages.append({"role": "assistant", "text": "", "toolUses": [use]})
+        self.messages.append({"role": "user", "toolResults": [result]})
+        return self
+
+    def say(self, text: str) -> Session:
+        self.messages.append({"role": "assistant", "text": text})
+        return self
+
+    def filler(self, messages: int = 60) -> Session:
+        for index in range(messages):
+            self.say(f"thinking aloud, step {index}")
+        return self
+
+    def transcript(self) -> Transcript:
+        return parse_payload(self.messages)
+
+    def choices(self, policy: StashPolicy = StashPolicy()) -> dict[str, StashChoice]:  # noqa: B008
+        transcript = self.transcript()
+        return choose_for_stash(transcript, list(transcript.pairs()), count, policy)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "reason"),
+    [
+        ("Bash", {"command": "make"}, "old_command_output"),
+        ("Read", {"file_path": "/p/a.py"}, "old_file_read"),
+        ("Grep", {"pattern": "x"}, "old_search"),
+        ("WebFetch", {"url": "https://example.org"}, "old_web_page"),
+        ("Edit", {"file_path": "/p/a.py"}, "old_edit_output"),
+        ("mcp__tracker__list", {}, "old_tool_output"),
+    ],
+)
+def test_an_old_long_result_goes_with_the_reason_of_its_kind(tool: str, given: dict[str, Json], reason: str) -> None:
+    """Every kind of tool output can be stashed."""
+    choice = Session().call("a", tool, given, LONG).filler().choices()["a"]
+    assert choice == StashChoice(True, reason, count(LONG))
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "text"),
+    [
+        ("TodoWrite", {"todos": []}, LONG),
+        ("ExitPlanMode", {"plan": "x"}, LONG),
+        ("AskUserQuestion", {"question": "which one?"}, LONG),
+        ("Skill", {"skill": "x"}, LONG),
+        ("Task", {"prompt": "look"}, LONG + "agentId: ad0e154 (for resuming to continue this agent's work if needed)"),
+    ],
+)
+def test_plans_questions_and_resume_trailers_stay(tool: str, given: dict[str, Json], text: str) -> None:
+    """However old they are."""
+    assert Session().call("a", tool, given, text).filler().choices()["a"] == StashChoice(False, "not_stash_eligible")
+
+
+def test_the_newest_messages_stay_to_the_message() -> None:
+    """A result is recent when it stands among the policy's newest messages."""
+    policy = StashPolicy(recent_messages=10)
+    assert not Session().call("a", "Bash", {"command": "make"}, LONG).filler(9).choices(policy)["a"].stash
+    assert Session().call("a", "Bash", {"command": "make"}, LONG).filler(10).choices(policy)["a"].stash
+
+
+def test_an_error_stays_until_the_same_call_succeeded() -> None:
+    """A failed test run goes only once the same command has passed later."""
+    session = Session().call("bad", "Bash", {"command": "pytest -q"}, LONG, is_error=True)
+    assert session.filler().choices()["bad"].reason == "not_stash_eligible"
+    session.call("other", "Bash", {"command": "pytest -q tests/x"}, LONG, is_error=False)
+    assert session.filler().choices()["bad"].reason == "not_stash_eligible"
+    session.call("good", "Bash", {"command": "pytest -q"}, "ok", is_error=False)
+    assert session.filler().choices()["bad"] == StashChoice(True, "error_overcome", count(LONG))
+
+
+def test_an_error_that_came_back_stays() -> None:
+    """Success before the failure overcomes nothing."""
+    session = Session().call("good", "Bash", {"command": "pytest -q"}, "ok", is_error=False)
+    session.call("bad", "Bash", {"command": "pytest -q"}, LONG, is_error=True)
+    assert not session.filler().choices()["bad"].stash
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "The culprit is build_widget_tree, called from src/widgets/tree.py.",
+        "see src/widgets/tree.py: build_widget_tree",
+    ],
+)
+def test_a_result_that_the_newest_turns_quote_stays(later: str) -> None:
+    """Distinctive words that come back in a late text keep the result that they came from."""
+    text = LONG + "src/widgets/tree.py:12: def build_widget_tree(node):\n"
+    session = Session().call("a", "Bash", {"command": "make"}, text).filler()
+    assert session.choices()["a"].stash
+    assert not session.say(later).choices()["a"].stash
+
+
+def test_words_of_the_language_keep_nothing() -> None:
+    """Long plain words are in every text."""
+    text = LONG + "configuration environment application development"
+    session = Session().call("a", "Bash", {"command": "make"}, text).filler()
+    assert session.say("The configuration environment application development is done").choices()["a"].stash
+
+
+def test_only_the_latest_source_of_a_quoted_value_stays() -> None:
+    """When two results hold the quoted words, the newer one is where the session has them from."""
+    text = LONG + "src/widgets/tree.py build_widget_tree"
+    session = Session().call("old", "Bash", {"command": "make"}, text).call("new", "Bash", {"command": "make"}, text)
+    choices = session.filler().say("src/widgets/tree.py has build_widget_tree").choices()
+    assert choices["old"].stash
+    assert not choices["new"].stash
+
+
+def test_an_input_counts_as_a_use_and_the_users_own_words_do_not() -> None:
+    """Later calls quote results; a text that came before its result does not quote it."""
+    text = LONG + "src/widgets/tree.py build_widget_tree"
+    before = Session().say("src/widgets/tree.py build_widget_tree").call("a", "Bash", {"command": "m"}, text)
+    policy = StashPolicy(recent_messages=0, use_messages=1000)
+    assert before.choices(policy)["a"].stash
+    given: dict[str, Json] = {"file_path": "src/widgets/tree.py", "old_string": "def build_widget_tree("}
+    after = Session().call("a", "Bash", {"command": "m"}, text).filler().call("b", "Edit", given, "ok")
+    assert not after.choices()["a"].stash
+
+
+def test_short_results_stay_whole() -> None:
+    """By characters, and by what the note would save."""
+    session = Session().call("a", "Bash", {"command": "m"}, "x" * 399).call("b", "Bash", {"command": "m"}, "y" * 560)
+    choices = session.filler().choices()
+    assert choices["a"] == choices["b"] == StashChoice(False, "short_result_kept_whole")
+
+
+# Decisions ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stash(tmp_path: Path) -> Stash:
+    return Stash(tmp_path / "stash", "s")
+
+
+def kept(ids: Sequence[str], reason: str = "not_recoverable") -> dict[str, Decision]:
+    return dict.fromkeys(ids, Decision("keep", reason))
+
+
+def test_the_bytes_are_in_the_stash_when_the_decision_is_there(stash: Stash) -> None:
+    """The note names them, and the record says where they are and how much left."""
+    text = LONG + "\ud83d ends in half a pair"
+    decision = stash_decision(text, "old_command_output", 640, stash)
+    sha = hashlib.sha256(bytes_of_text(text)).hexdigest()
+    assert decision.text == decision.note == f"[removed: 640 tokens · lcc recall {sha[:12]}]"
+    assert (decision.action, decision.reason, decision.check) == ("replace", "stashed:old_command_output", "stash")
+    assert decision.recover == StashRecovery(sha, 640, len(bytes_of_text(text)))
+    assert stash.get(sha[:12]) == bytes_of_text(text)
+
+
+def test_a_dry_run_decides_the_same_and_writes_nothing(stash: Stash) -> None:
+    """Not even the folder."""
+    assert stash_decision(LONG, "old_search", 5, None) == stash_decision(LONG, "old_search", 5, stash)
+    other = Stash(stash.folder.parent / "none")
+    stash_decision(LONG, "old_search", 5, None)
+    assert not other.folder.exists()
+
+
+def test_what_cannot_be_stored_is_kept_and_said(tmp_path: Path) -> None:
+    """A file where the folder should be: every result stays, with the error's name, and one warning."""
+    (tmp_path / "file").write_text("in the way")
+    transcript = (
+        Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Grep", {}, LONG + "b").filler().transcript()
+    )
+    decisions = stash_kept(
+        transcript, list(transcript.pairs()), kept(["a", "b"]), count, Stash(tmp_path / "file" / "stash")
+    )
+    assert {decision.action for decision in decisions.values()} == {"keep"}
+    assert {decision.reason for decision in decisions.values()} == {"stash_write_failed:ENOTDIR"}
+    assert write_warnings(decisions) == ("stash_write_failed:ENOTDIR: 2 results were kept",)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["latest_error_result", "call_before_latest_error", "named_in_goal_or_recent_turns", "duplicate_tool_use_id"],
+)
+def test_what_a_guard_keeps_is_not_asked(stash: Stash, reason: str) -> None:
+    """Reasons that say that a result is needed stand."""
+    transcript = Session().call("a", "Bash", {"command": "m"}, LONG).filler().transcript()
+    assert stash_kept(transcript, list(transcript.pairs()), kept(["a"], reason), count, stash) == {}
+
+
+@pytest.mark.parametrize("reason", ["not_recoverable", "keep_disk_mismatch", "file_written_later", "keep_disk_missing"])
+def test_what_no_proof_covers_goes(stash: Stash, reason: str) -> None:
+    """Whatever the reason is that it could not be pointed at."""
+    transcript = Session().call("a", "Read", {"file_path": "/a"}, LONG).filler().transcript()
+    decisions = stash_kept(transcript, list(transcript.pairs()), kept(["a"], reason), count, stash)
+    assert decisions["a"].reason == "stashed:old_file_read"
+
+
+def test_what_a_note_points_at_stays(stash: Stash) -> None:
+    """The target of a kept-output note is never replaced."""
+    transcript = Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, LONG)
+    parsed = transcript.filler().transcript()
+    decisions = kept(["b"]) | {"a": Decision("dedupe", "identical_output_kept_later", kept_at="b")}
+    assert stash_kept(parsed, list(parsed.pairs()), decisions, count, stash) == {}
+
+
+def test_a_judges_removals_are_stashed_whatever_they_are(stash: Stash) -> None:
+    """The policy is not asked; only a result that its note would not shorten is kept."""
+    transcript = (
+        Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, "ok").transcript()
+    )
+    decisions = stash_removed(list(transcript.pairs()), count, stash)
+    assert decisions["a"].reason == "stashed:judged_not_needed"
+    assert decisions["b"] == Decision("keep", "short_result_kept_whole")
+
+
+# The verification -----------------------------------------------------------------------------------
+
+
+def compacted_by(transcript: Transcript, texts: dict[str, str]) -> list[dict[str, Json]]:
+    return messages_to_payload(apply_edits(transcript, Edits(texts)))
+
+
+def test_the_verification_follows_every_note(stash: Stash) -> None:
+    """Right notes pass; a note whose object is damaged, missing or another's is reported with its call."""
+    session = Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, LONG + "b")
+    transcript = session.transcript()
+    notes = {
+        pair.use.id: stash_decision(pair.result.text, "old_command_output", 9, stash).text or ""
+        for pair in transcript.pairs()
+    }
+    original: Json = session.messages
+    right = compacted_by(transcript, notes)
+    assert verify_stashed(original, right, stash) == []  # type: ignore[arg-type]
+    swapped = compacted_by(transcript, {"a": notes["b"], "b": notes["a"]})
+    assert [each.id for each in verify_stashed(original, swapped, stash)] == ["a", "b"]  # type: ignore[arg-type]
+    behind = compacted_by(transcript, {"a": notes["a"] + "\n\n<system-reminder>x</system-reminder>"})
+    assert [each.id for each in verify_stashed(original, behind, stash)] == ["a"]  # type: ignore[arg-type]
+    for path in (stash.folder / "objects").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[:-1])
+    assert [each.id for each in verify_stashed(original, right, stash)] == ["a", "b"]  # type: ignore[arg-type]
+
+
+def test_a_dry_runs_notes_are_verified_by_their_digits(stash: Stash) -> None:
+    """Without a stash the digits of the note must be those of the removed bytes."""
+    transcript = Session().call("a", "Bash", {"command": "m"}, LONG).transcript()
+    note = stash_decision(LONG, "old_command_output", 9, None).text or ""
+    assert stashed_violations(transcript.messages, apply_edits(transcript, Edits({"a": note})), None) == []
+    wrong = apply_edits(transcript, Edits({"a": note.replace(note[-13:-1], "0" * 12)}))
+    assert [each.id for each in stashed_violations(transcript.messages, wrong, None)] == ["a"]
