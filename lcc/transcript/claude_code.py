@@ -13,7 +13,7 @@ from lcc.transcript.claude_tree import Entry, Kind, Segment, active_branch, plai
 from lcc.transcript.document import kind
 from lcc.transcript.lines import BOM, Document, split
 from lcc.transcript.messages_api import Content, read_content
-from lcc.transcript.model import Json, Message, Transcript, TranscriptError
+from lcc.transcript.model import Json, Message, ToolResult, Transcript, TranscriptError
 
 
 class SessionReader:
@@ -69,6 +69,13 @@ def read(raw: bytes) -> Transcript:
     state = _State()
     state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
     return state.transcript(raw)
+
+
+def read_tree(raw: bytes) -> list[Entry]:
+    """The lines of a session that stand in its tree; empty where the file has no parent links."""
+    state = _State()
+    state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
+    return state.entries if state.has_parents else []
 
 
 class _State:
@@ -221,4 +228,11 @@ def _messages(branch: list[Entry]) -> tuple[Message, ...]:
         message.results += content.results
         message.documents.append(entry.document)
         message.more = message.more or content.more
+    for message in building:
+        message.results.sort(key=_document_of)
     return tuple(message.build() for message in building)
+
+
+def _document_of(result: ToolResult) -> int:
+    """Results stand in the file in the order in which the tools ended."""
+    return int(result.path[0])

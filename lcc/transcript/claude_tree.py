@@ -45,7 +45,14 @@ def active_branch(entries: Sequence[Entry]) -> list[Entry]:
     Lines ahead of the last compact boundary are out, save the segment that it kept. Side chains are out,
     unless the file holds nothing else (a sub-agent's own file). Of lines with one uuid the last counts.
     """
-    side_file = all(e.sidechain for e in entries if e.kind in ("user", "assistant"))
+    chain, live = live_chain(entries)
+    return _with_parallel_lines([entry for entry in chain if entry.uuid in live], live.values())
+
+
+def live_chain(entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, Entry]]:
+    """The walk from the newest line up, oldest first, lines of every kind; and the user and assistant lines
+    that may have been sent, by uuid, of which some stand beside the walk."""
+    side_file = all(entry.sidechain for entry in entries if entry.content is not None)
     boundary = -1
     segment: Segment | None = None
     leaf: Entry | None = None
@@ -59,17 +66,16 @@ def active_branch(entries: Sequence[Entry]) -> list[Entry]:
         elif entry.kind != "other":
             leaf = entry
     if leaf is None:
-        return []
+        return [], {}
     kept = _kept_lines(segment, by_uuid)
-    chain = _walk_up(leaf, by_uuid, boundary, segment, kept)
-    live = [
-        entry
-        for entry in by_uuid.values()
+    live = {
+        uuid: entry
+        for uuid, entry in by_uuid.items()
         if entry.content is not None
         and (side_file or not entry.sidechain)
-        and (entry.document > boundary or entry.uuid in kept)
-    ]
-    return _with_parallel_lines([e for e in chain if e.content and (side_file or not e.sidechain)], live)
+        and (entry.document > boundary or uuid in kept)
+    }
+    return _walk_up(leaf, by_uuid, boundary, segment, kept), live
 
 
 def plain_list(entries: Sequence[Entry]) -> list[Entry]:

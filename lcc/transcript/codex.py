@@ -2,7 +2,7 @@
 
 What the model is sent are the ``response_item`` lines. Events repeat outputs and are left alone, but for two
 that change the conversation: a rollback takes its last turns away, and a compaction replaces what came before.
-Calls up to the next result are one assistant message; the results up to the next call are one user message.
+Each message line is a message; a run of calls is one assistant message, and a run of results one user message.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class _Rollout:
     def _step(self, role: Role, path: Path) -> MessageBuilder:
         """The message that a call or a result joins."""
         last = self.messages[-1] if self.messages else None
-        if last is None or last.role != role or (role == "user" and not last.results):
+        if last is None or last.role != role or not (last.uses or last.results):
             last = MessageBuilder(role)
             self.messages.append(last)
         last.documents.append(int(path[0]))

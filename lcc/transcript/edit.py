@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 
-from lcc.transcript.model import Edits, Format, Json, Message, ToolResult, Transcript
+import orjson
+
+from lcc.transcript.messages_api import THINKING
+from lcc.transcript.model import Edits, Format, Json, Message, Path, ToolResult, Transcript
+from lcc.transcript.splice import REMOVE
 
 
 def apply_edits(transcript: Transcript, edits: Edits) -> tuple[Message, ...]:
@@ -45,12 +50,39 @@ def apply_to_message(message: Message, edits: Edits, form: Format) -> Message | 
     return message._replace(tool_uses=uses, tool_results=results, source=source)
 
 
+def removed_blocks(message: Message, edits: Edits) -> list[Path]:
+    """The paths of the calls and results that the edits take away."""
+    return [use.path for use in message.tool_uses if use.id in edits.dropped] + [
+        result.path for result in message.tool_results if result.tool_use_id in edits.dropped
+    ]
+
+
+def block_edits(message: Message, edits: Edits, ascii_only: bool) -> Iterator[tuple[Path, bytes | object]]:
+    """The splices of one message: paths with ``REMOVE``, or with a new text as a JSON string."""
+    for path in removed_blocks(message, edits):
+        yield path, REMOVE
+    for result in message.tool_results:
+        text = edits.texts.get(result.tool_use_id)
+        if text is not None and result.tool_use_id not in edits.dropped:
+            yield _text_path(result), encode_string(text, ascii_only)
+
+
+def encode_string(text: str, ascii_only: bool) -> bytes:
+    """A JSON string: as JSON.stringify writes it, or with every non-ASCII character escaped."""
+    return json.dumps(text).encode() if ascii_only else orjson.dumps(text)
+
+
+def _text_path(result: ToolResult) -> Path:
+    if result.text_path is None:
+        raise KeyError(f"the result of {result.tool_use_id} is not one text and cannot be replaced")
+    return result.text_path
+
+
 def _with_text(result: ToolResult, edits: Edits) -> ToolResult:
     text = edits.texts.get(result.tool_use_id)
     if text is None:
         return result
-    if result.text_path is None:
-        raise KeyError(f"the result of {result.tool_use_id} is not one text and cannot be replaced")
+    _text_path(result)
     return result._replace(text=text)
 
 
@@ -92,10 +124,26 @@ def _api_source(message: Message, edits: Edits) -> dict[str, Json]:
             block = blocks[index] if isinstance(index, int) else None
             if isinstance(block, dict):
                 blocks[int(index)] = {**block, "content": _new_content(block.get("content"), text)}
-    gone = {use.path[-1] for use in message.tool_uses if use.id in edits.dropped}
-    gone |= {result.path[-1] for result in message.tool_results if result.tool_use_id in edits.dropped}
-    source["content"] = _without(blocks, gone)
+    gone = [int(path[-1]) for path in removed_blocks(message, edits)]
+    gone += ending_thinking(content, gone)
+    source["content"] = [block for i, block in enumerate(blocks) if i not in gone]
     return source
+
+
+def ending_thinking(content: Sequence[Json], gone: Sequence[int]) -> list[int]:
+    """The thinking blocks that a message would end in, once the blocks ``gone`` are taken away.
+
+    The API refuses such a message, so they go with the call that they led to.
+    """
+    ending: list[int] = []
+    if gone:
+        for index in range(len(content) - 1, -1, -1):
+            block = content[index]
+            if isinstance(block, dict) and block.get("type") in THINKING:
+                ending.append(index)
+            elif index not in gone:
+                break
+    return ending
 
 
 def _new_content(content: Json, text: str) -> Json:
