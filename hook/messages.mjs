@@ -1,0 +1,179 @@
+// What happens to the messages of a session.compact event, without any call to the client: pure functions.
+//
+// A message: {role, text, toolUses: [{tool_use_id, tool, input}], toolResults?: [{tool_use_id, text, isError}],
+// handle?}. A handle is the uuid of the entry's line in the session file. It is kept on user prompts only:
+// there it brings images and attachments back, while on calls or results a resume would undo the compaction.
+
+export const CLOSING_NOTE =
+  "[lcc] The context was compacted in the middle of this turn. The results above stand as far as they are shown.";
+export const GO_ON = "[lcc] Go on with the task from here.";
+
+const isPrompt = (message) => message.role === "user" && !message.toolResults;
+
+const isOurs = (message) =>
+  message.toolUses.length === 0 &&
+  ((message.role === "assistant" && message.text === CLOSING_NOTE) ||
+    (isPrompt(message) && message.text === GO_ON));
+
+const isCall = (use) =>
+  typeof use === "object" && use !== null && typeof use.tool_use_id === "string" && typeof use.tool === "string";
+
+const isResult = (result) =>
+  typeof result === "object" &&
+  result !== null &&
+  typeof result.tool_use_id === "string" &&
+  typeof result.text === "string";
+
+const isMessage = (message) =>
+  typeof message === "object" &&
+  message !== null &&
+  (message.role === "user" || message.role === "assistant") &&
+  typeof message.text === "string" &&
+  Array.isArray(message.toolUses) &&
+  message.toolUses.every(isCall) &&
+  (message.toolResults === undefined ||
+    (message.role === "user" && Array.isArray(message.toolResults) && message.toolResults.every(isResult)));
+
+/** Whether the messages have the shape that this module knows. Anything else is left to the client. */
+export const isExpected = (messages) =>
+  Array.isArray(messages) && messages.length > 0 && messages.every(isMessage);
+
+/** The messages without the two closing entries of earlier compactions and without calls listed twice. */
+export const tidy = (messages) => {
+  const calls = new Set();
+  const results = new Set();
+  const once = (seen, id) => !seen.has(id) && seen.add(id) !== undefined;
+  const kept = [];
+  for (const message of messages) {
+    if (isOurs(message)) continue;
+    const toolUses = message.toolUses.filter((use) => once(calls, use.tool_use_id));
+    const toolResults = message.toolResults?.filter((result) => once(results, result.tool_use_id));
+    const isRepeat =
+      (message.toolUses.length > 0 && toolUses.length === 0 && !message.text) ||
+      (message.toolResults?.length > 0 && toolResults.length === 0 && !message.text);
+    if (isRepeat) continue;
+    const isWhole =
+      toolUses.length === message.toolUses.length && toolResults?.length === message.toolResults?.length;
+    kept.push(isWhole ? message : { ...message, toolUses, toolResults });
+  }
+  return kept;
+};
+
+/** What the compaction is sent: the messages without a second copy of each result and without metadata. */
+export const forTheWire = (messages) =>
+  messages.map((message) => {
+    const sent = { role: message.role, text: message.text };
+    if (message.toolUses.length > 0) {
+      sent.toolUses = message.toolUses.map(({ tool_use_id, tool, input }) => ({ tool_use_id, tool, input }));
+    }
+    if (message.toolResults) {
+      sent.toolResults = message.toolResults.map(({ tool_use_id, text, isError }) => ({
+        tool_use_id,
+        text,
+        isError: isError === true,
+      }));
+    }
+    return sent;
+  });
+
+/** What the search of the session file is asked: which entries the event shows, and which files were read. */
+export const shownIn = (messages) => {
+  const shown = { prompts: [], others: [], last: "", reads: {} };
+  for (const message of messages) {
+    if (message.handle) {
+      (isPrompt(message) ? shown.prompts : shown.others).push(message.handle);
+      shown.last = message.handle;
+    }
+    for (const { tool_use_id, tool, input } of message.toolUses) {
+      if (tool === "Read" && typeof input?.file_path === "string") shown.reads[tool_use_id] = input.file_path;
+    }
+  }
+  return shown;
+};
+
+const freshResults = (toolResults, plan) =>
+  toolResults
+    .filter((result) => !plan.dropped.has(result.tool_use_id))
+    .map(({ tool_use_id, text, isError }) => ({
+      tool_use_id,
+      isError: isError === true,
+      text: [plan.results.get(tool_use_id) ?? text, plan.lines.get(tool_use_id)].filter(Boolean).join("\n"),
+    }));
+
+// Results directly follow their calls: those of one run of user entries become the first entry of the run.
+const appendUser = (out, message, plan) => {
+  if (isPrompt(message)) {
+    out.push(message);
+    return;
+  }
+  const toolResults = freshResults(message.toolResults, plan);
+  let start = out.length;
+  while (start > 0 && out[start - 1].role === "user") start -= 1;
+  if (toolResults.length > 0) {
+    if (out[start]?.toolResults) out[start].toolResults.push(...toolResults);
+    else out.splice(start, 0, { role: "user", text: "", toolUses: [], toolResults });
+  }
+  if (message.text) out.push({ role: "user", text: message.text, toolUses: [] });
+};
+
+// The blocks of one API message arrive as one entry each; returned apart, parallel calls lose their results.
+// So the calls of one run of assistant entries go into one entry, behind its texts.
+const appendAssistant = (out, message, plan) => {
+  const toolUses = message.toolUses
+    .filter((use) => !plan.dropped.has(use.tool_use_id))
+    .map(({ tool_use_id, tool, input }) => ({ tool_use_id, tool, input }));
+  const hasLast = out[out.length - 1]?.role === "assistant";
+  if (message.text) {
+    const place = hasLast && out[out.length - 1].toolUses.length > 0 ? out.length - 1 : out.length;
+    out.splice(place, 0, { role: "assistant", text: message.text, toolUses: [] });
+  } else if (!hasLast && toolUses.length > 0) {
+    out.push({ role: "assistant", text: "", toolUses: [] });
+  }
+  if (toolUses.length > 0) out[out.length - 1].toolUses.push(...toolUses);
+};
+
+/**
+ * The new session: prompts as they are, everything else fresh, merged, and with the plan's texts.
+ * plan: {results: Map id to text, dropped: Set of ids, lines: Map id to line, texts: Map handle to texts}.
+ */
+export const build = (messages, plan) => {
+  const out = [];
+  const waiting = [];
+  const say = () => {
+    if (out.length > 0 && out[out.length - 1].role === "assistant" && out[out.length - 1].toolUses.length > 0) return;
+    out.push(...waiting.splice(0).map((text) => ({ role: "user", text, toolUses: [] })));
+  };
+  for (const message of messages) {
+    if (message.role === "assistant") {
+      say();
+      appendAssistant(out, message, plan);
+    } else {
+      if (isPrompt(message)) say();
+      appendUser(out, message, plan);
+    }
+    waiting.push(...(plan.texts.get(message.handle) ?? []));
+  }
+  say();
+  return closeTurn(out);
+};
+
+/** No call may stay open at the end: its thinking is gone, and the API refuses an open call without it. */
+export const closeTurn = (messages) => {
+  let last = messages.length - 1;
+  while (last >= 0 && isPrompt(messages[last])) last -= 1;
+  if (last < 0 || !messages[last].toolResults) return messages;
+  messages.splice(last + 1, 0, { role: "assistant", text: CLOSING_NOTE, toolUses: [] });
+  if (last + 2 === messages.length) messages.push({ role: "user", text: GO_ON, toolUses: [] });
+  return messages;
+};
+
+/** How far the assistant has come: equal before and after means that nothing new can be removed. */
+export const progressOf = (messages) => {
+  let calls = 0;
+  let letters = 0;
+  for (const message of messages) {
+    calls += message.toolUses.length;
+    if (message.role === "assistant") letters += message.text.replaceAll("\n", "").length;
+  }
+  return `${calls}/${letters}`;
+};
