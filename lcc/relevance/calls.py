@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from lcc.relevance.commands import Effect, LineRange, command_effect, command_read
-from lcc.transcript import Json, ToolUse
+from lcc.transcript import Json, Pair, ToolUse
 
 Kind = Literal[
     "read",
@@ -106,7 +107,7 @@ def command_of(use: ToolUse) -> str | None:
 
 def cwd_of(use: ToolUse) -> str | None:
     """The directory that the call itself names (Codex ``workdir``), else the one the transcript records for it."""
-    if isinstance(use.input, dict):
+    if isinstance(use.input, dict) and not use.input.keys().isdisjoint(_CWD_KEYS):
         for key in _CWD_KEYS:
             value = use.input.get(key)
             if isinstance(value, str) and value:
@@ -138,6 +139,12 @@ def file_read_of(use: ToolUse) -> FileRead | None:
         if found:
             return FileRead(found.path, cwd_of(use), found.span, found.tail, False, found.numbered)
     return None
+
+
+def file_reads(pairs: Iterable[Pair]) -> dict[str, FileRead]:
+    """The calls among ``pairs`` that read a single file, by call id."""
+    found = ((pair.use.id, file_read_of(pair.use)) for pair in pairs)
+    return {call_id: read for call_id, read in found if read is not None}
 
 
 def written_paths(use: ToolUse) -> list[str]:
@@ -184,8 +191,11 @@ def _asked_span(value: Json) -> LineRange | None:
     """The lines that a read tool's input asks for; None for the whole file."""
     if not isinstance(value, dict):
         return _NO_SPAN
-    if any(value.get(key) not in (None, "") for key in ("pages", "view_range", "page")):
-        return _NO_SPAN
+    if len(value) == 1:  # only the path
+        return None
+    for key in ("pages", "view_range", "page"):
+        if value.get(key) not in (None, ""):
+            return _NO_SPAN
     first = _first_given(value, ("offset", "start_line", "startLine"))
     count = _first_given(value, ("limit",))
     last = _first_given(value, ("end_line", "endLine"))

@@ -74,6 +74,7 @@ def command_effect(command: str) -> Effect:
     return "opaque"
 
 
+@lru_cache(maxsize=8192)
 def command_read(command: str) -> CommandRead | None:
     """The single file that ``command`` prints (``cat``, ``head``, ``tail``, ``sed -n``, ``nl -ba``), or None."""
     words = simple_words(command)

@@ -6,10 +6,10 @@ Both rooms of rules use these (the seed's section 5, `recoverable` and `lossy`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from lcc.relevance.calls import file_read_of, kind_of, named_path
+from lcc.relevance.calls import FileRead, file_reads, kind_of, named_path
 from lcc.relevance.headers import exit_code
 from lcc.transcript import Message, Pair, ToolUse
 
@@ -26,8 +26,8 @@ _TRAILING = ".:"
 _LONGEST_NAMED_TEXT = 200_000  # characters of one message in which names are looked for
 
 
-def errors_among(pairs: Sequence[Pair]) -> frozenset[str]:
-    """The ids of the calls that failed.
+def errors_among(pairs: Sequence[Pair], reads: Mapping[str, FileRead] | None = None) -> frozenset[str]:
+    """The ids of the calls that failed; ``reads`` are those that read a file, where the caller has them.
 
     When any result carries the host's error flag, the flags alone decide. Otherwise command output that
     shows an error counts, and never what a read or a search printed, for source code is full of such words.
@@ -35,10 +35,12 @@ def errors_among(pairs: Sequence[Pair]) -> frozenset[str]:
     flagged = frozenset(pair.use.id for pair in pairs if pair.result.is_error)
     if flagged or (pairs and all(pair.result.is_error is not None for pair in pairs)):
         return flagged
-    return frozenset(pair.use.id for pair in pairs if _looks_failed(pair))
+    if reads is None:
+        reads = file_reads(pairs)
+    return frozenset(pair.use.id for pair in pairs if _looks_failed(pair, reads))
 
 
-def _looks_failed(pair: Pair) -> bool:
+def _looks_failed(pair: Pair, reads: Mapping[str, FileRead]) -> bool:
     text = pair.result.text
     if text.startswith(_TOOL_ERROR):
         return True
@@ -47,7 +49,7 @@ def _looks_failed(pair: Pair) -> bool:
     code = exit_code(pair.use.tool, text)
     if code is not None:
         return code != 0
-    return shows_error(text) and not file_read_of(pair.use)
+    return pair.use.id not in reads and shows_error(text)
 
 
 def shows_error(text: str) -> bool:
@@ -93,13 +95,12 @@ class Names:
         parts = rest.split("/")
         return any("/".join(parts[start:]) in self._words for start in range(max(0, len(parts) - 12), len(parts)))
 
-    def name_call(self, use: ToolUse) -> bool:
-        """Whether the texts name the call: its id, or the file or URL that it is about."""
+    def name_call(self, use: ToolUse, read: FileRead | None) -> bool:
+        """Whether the texts name the call: its id, or the URL or the file (``read``) that it is about."""
         if not self._words:
             return False
         if use.id in self._words:
             return True
-        read = file_read_of(use)
         path = read.path if read else named_path(use)
         if path and self.name_path(path):
             return True

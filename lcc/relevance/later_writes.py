@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
-from lcc.relevance.calls import command_of, cwd_of, effect_of, file_read_of, input_strings, written_paths
+from lcc.relevance.calls import command_of, cwd_of, effect_of, input_strings, written_paths
 from lcc.transcript import ToolUse
 
 _WORD = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!=]+")
@@ -21,13 +21,22 @@ _MAY_LEAVE = ("$", "~", "`", "..", "%")
 class LaterWrites:
     """For every file that is read: the last call that names it, and the last that may have written it unnamed."""
 
-    def __init__(self, uses: Sequence[ToolUse], read_paths: Iterable[str], session_cwd: str | None) -> None:
-        """``uses`` are all calls in order; ``read_paths`` the paths that will be asked about."""
+    def __init__(
+        self,
+        uses: Sequence[ToolUse],
+        reads: Container[str],
+        read_paths: Iterable[str],
+        session_cwd: str | None,
+    ) -> None:
+        """``uses`` are all calls in order, ``reads`` the ids of those that only read a file.
+
+        ``read_paths`` are the paths that will be asked about.
+        """
         file_names = {os.path.basename(os.path.normpath(path)) for path in read_paths}
         self._named: dict[str, int] = {}
         self._written_under: dict[str, int] = {}
         for position, use in enumerate(uses):
-            if file_read_of(use) is not None:
+            if use.id in reads:
                 continue
             strings = input_strings(use.input)
             for path in written_paths(use):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
 
+from lcc.relevance.calls import FileRead
 from lcc.relevance.context import PassContext
 from lcc.relevance.decision import Decision
 from lcc.relevance.guards import Names, goal_text, recent_user_texts
@@ -38,6 +39,8 @@ class Session:
     pins: Mapping[str, str]
     standing: Mapping[str, str]
     candidates: tuple[Pair, ...]
+    reads: Mapping[str, FileRead]
+    """The calls that read a single file, by id."""
 
     @property
     def stash(self) -> Stash | None:
@@ -56,6 +59,7 @@ class Session:
         """What the recoverable rules look at beside each candidate."""
         return Surroundings(
             pairs=self.pairs,
+            reads=self.reads,
             uses=[use for message in self.transcript.messages for use in message.tool_uses],
             names=Names([self.goal(), *self.recent_texts()]),
             session_cwd=self.transcript.cwd,
@@ -92,6 +96,7 @@ def decide(session: Session) -> Outcome:
         decisions = rules_decisions(
             session.pairs,
             session.candidates,
+            session.reads,
             Names([session.goal()]),
             Names(session.recent_texts()),
             len(transcript.messages),

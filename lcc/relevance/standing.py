@@ -7,9 +7,9 @@ and what is a pointer already, or was never in one piece of text, cannot become 
 from __future__ import annotations
 
 import os.path
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from lcc.relevance.calls import file_read_of
+from lcc.relevance.calls import FileRead
 from lcc.relevance.notes import find_note
 from lcc.transcript import Pair, Transcript
 
@@ -26,8 +26,11 @@ _LONGEST_STUB = 400  # characters
 _PERSISTED = "<persisted-output>"
 
 
-def standing_reasons(transcript: Transcript, pairs: Sequence[Pair]) -> dict[str, str]:
-    """Which results stand, by call id, and why. A result that may be decided about is not in it."""
+def standing_reasons(transcript: Transcript, pairs: Sequence[Pair], reads: Mapping[str, FileRead]) -> dict[str, str]:
+    """Which results stand, by call id, and why. A result that may be decided about is not in it.
+
+    ``reads`` are the calls of ``pairs`` that read a file.
+    """
     reasons: dict[str, str] = {}
     named: list[str] = []
     for pair in pairs:
@@ -45,7 +48,7 @@ def standing_reasons(transcript: Transcript, pairs: Sequence[Pair]) -> dict[str,
             reasons[pair.use.id] = ALREADY_A_POINTER
     for target in named:
         reasons.setdefault(target, NAMED_BY_EARLIER_NOTE)
-    for stub, source in _stubs_and_sources(pairs, transcript.cwd):
+    for stub, source in _stubs_and_sources(pairs, reads, transcript.cwd):
         reasons.setdefault(stub, UNCHANGED_STUB)
         if source is not None:
             reasons.setdefault(source, REFERRED_TO_BY_STUB)
@@ -57,12 +60,14 @@ def is_unchanged_stub(text: str) -> bool:
     return len(text) <= _LONGEST_STUB and text.startswith(_STUBS)
 
 
-def _stubs_and_sources(pairs: Sequence[Pair], session_cwd: str | None) -> list[tuple[str, str | None]]:
+def _stubs_and_sources(
+    pairs: Sequence[Pair], reads: Mapping[str, FileRead], session_cwd: str | None
+) -> list[tuple[str, str | None]]:
     """Each stub's call id, with the id of the latest earlier read that it refers to."""
     latest: dict[object, str] = {}
     found: list[tuple[str, str | None]] = []
     for pair in pairs:
-        read = file_read_of(pair.use)
+        read = reads.get(pair.use.id)
         if read is None or not read.by_tool:
             continue
         path = os.path.join(read.cwd or session_cwd or "", read.path)

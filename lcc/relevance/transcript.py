@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
+from lcc.relevance.calls import file_reads
 from lcc.relevance.context import PassContext
 from lcc.relevance.decision import Decision
 from lcc.relevance.disk import changed_files
@@ -102,10 +103,11 @@ def _session_of(transcript: Transcript, request: TranscriptCompactionRequest, co
 
         context = replace(context, stash=Stash(stash_folder(), transcript.session_id or UNNAMED_SESSION))
     pairs = tuple(transcript.pairs())
+    reads = file_reads(pairs)
     pins = pin_reasons(pairs, len(transcript.messages), request.preserve_recent)
-    standing = {i: reason for i, reason in standing_reasons(transcript, pairs).items() if i not in pins}
+    standing = {i: reason for i, reason in standing_reasons(transcript, pairs, reads).items() if i not in pins}
     candidates = tuple(pair for pair in pairs if pair.use.id not in pins and pair.use.id not in standing)
-    return Session(transcript, request, context, pairs, pins, standing, candidates)
+    return Session(transcript, request, context, pairs, pins, standing, candidates, reads)
 
 
 def _result(

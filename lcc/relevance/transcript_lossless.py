@@ -8,6 +8,7 @@ each kept result is looked through once for lines that some result has named.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from lcc.relevance.decision import Decision
@@ -50,16 +51,18 @@ class LaterOutputs:
     """The results kept so far, walking backwards, and the search for an earlier result among them."""
 
     def __init__(self, candidates: Iterable[Output]) -> None:
-        """``candidates`` are the results that may become pointers."""
-        self._anchors: dict[str, list[_Anchor]] = {}
+        """``candidates`` are the results that may become pointers; each is to be asked about once, by `find`."""
+        self._anchors: dict[str, tuple[_Anchor, ...]] = {}
+        self._wanted: dict[str, int] = {}
         self._places: dict[str, list[_Place]] = {}
         self._same: dict[tuple[bool, str], Output] = {}
         for output in candidates:
-            if len(output.text) > SHORTEST_NOTE and output.text not in self._anchors:
-                anchors = _anchors_of(output.text)
-                self._anchors[output.text] = anchors
+            if len(output.text) > SHORTEST_NOTE:
+                anchors = self._anchors.get(output.text)
+                if anchors is None:
+                    anchors = self._anchors[output.text] = _anchors_of(output.text)
                 for anchor in anchors:
-                    self._places.setdefault(anchor.line, [])
+                    self._wanted[anchor.line] = self._wanted.get(anchor.line, 0) + 1
 
     def keep(self, output: Output) -> None:
         """Take ``output`` as kept unchanged: earlier results may point at it from now on."""
@@ -67,14 +70,25 @@ class LaterOutputs:
             return
         self._same[output.is_error, comparable(output.tool, output.text)] = output
         lines = output.text.split("\n")
-        named = self._places.keys() & lines if len(lines) > 1 else ()
+        named = self._wanted.keys() & lines if len(lines) > 1 else ()
         if named:
-            self._remember(output, lines, set(named))
+            self._remember(output, lines, named)
 
     def find(self, output: Output) -> Decision | None:
         """The pointer that stands for ``output``, or None when no kept later result repeats it."""
         if len(output.text) <= SHORTEST_NOTE:
             return None
+        found = self._find(output)
+        for anchor in self._anchors[output.text]:
+            left = self._wanted[anchor.line] - 1
+            if left:
+                self._wanted[anchor.line] = left
+            else:  # no earlier result asks for this line any more
+                del self._wanted[anchor.line]
+                self._places.pop(anchor.line, None)
+        return found
+
+    def _find(self, output: Output) -> Decision | None:
         same = self._same.get((output.is_error, comparable(output.tool, output.text)))
         if same is not None:
             return _dedupe(output, same.id, identical_note(same.id), "identical_output_kept_later")
@@ -85,22 +99,28 @@ class LaterOutputs:
                 return decision
         return None
 
-    def _remember(self, output: Output, lines: Sequence[str], named: set[str]) -> None:
+    def _remember(self, output: Output, lines: Sequence[str], named: AbstractSet[str]) -> None:
         offset = 0
         for number, line in enumerate(lines):
             if line in named:
-                places = self._places[line]
+                places = self._places.setdefault(line, [])
                 if len(places) < _PLACES_PER_ANCHOR:
                     places.append(_Place(output, number, offset))
             offset += len(line) + 1
 
     def _candidates(self, output: Output) -> Iterable[tuple[_Place, int]]:
         """Kept results that hold ``output`` as whole lines, each with the 1-based number of the first."""
-        anchors = self._anchors.get(output.text)
-        if not anchors:
+        places: list[_Place] = []
+        rarest: _Anchor | None = None
+        for anchor in self._anchors[output.text]:
+            found = self._places.get(anchor.line)
+            if found is None:  # no kept result has this line
+                return
+            if rarest is None or len(found) < len(places):
+                rarest, places = anchor, found
+        if rarest is None:
             return
-        rarest = min(anchors, key=lambda anchor: len(self._places[anchor.line]))
-        for place in self._places[rarest.line]:
+        for place in places:
             start = place.offset - rarest.offset
             end = start + len(output.text)
             text = place.output.text
@@ -203,15 +223,13 @@ def _dedupe(output: Output, kept_at: str, note: str | None, reason: str) -> Deci
     return Decision("dedupe", reason, text=note, note=note, kept_at=kept_at)
 
 
-def _anchors_of(text: str) -> list[_Anchor]:
+def _anchors_of(text: str) -> tuple[_Anchor, ...]:
     """The one or two longest lines among the first lines of ``text``: rare lines, that is, in most outputs."""
     lines = text.split("\n", _LINES_LOOKED_AT)[:_LINES_LOOKED_AT]
     longest = max(lines, key=len)
-    anchors = [_anchor(lines, longest)]
+    first = _anchor(lines, longest)
     others = [line for line in lines if line != longest]
-    if others:
-        anchors.append(_anchor(lines, max(others, key=len)))
-    return anchors
+    return (first, _anchor(lines, max(others, key=len))) if others else (first,)
 
 
 def _anchor(lines: list[str], line: str) -> _Anchor:

@@ -35,6 +35,8 @@ class Surroundings:
     """Every call with its result, pinned ones too, in call order."""
     uses: Sequence[ToolUse]
     """Every call, those without a result too, in order."""
+    reads: Mapping[str, FileRead]
+    """The calls of ``pairs`` that read a single file, by id."""
     names: Names
     """What the goal and the recent user turns name."""
     session_cwd: str | None
@@ -85,7 +87,7 @@ def recoverable_decisions(candidates: Sequence[Pair], around: Surroundings) -> d
 
 
 def _guard_reasons(around: Surroundings) -> dict[str, str]:
-    errors = errors_among(around.pairs)
+    errors = errors_among(around.pairs, around.reads)
     reasons = dict.fromkeys(errors, "failed_result")
     latest = latest_error(around.pairs, errors)
     if latest.before is not None:
@@ -98,20 +100,20 @@ def _guard_reasons(around: Surroundings) -> dict[str, str]:
 def _classify(pair: Pair, around: Surroundings) -> _Read | str:
     """A file read, "command" for an allowlisted command, or the reason why the result is neither."""
     use, text = pair.use, pair.result.text
-    read = file_read_of(use)
+    read = around.reads.get(use.id)
     if read is None:
         command = command_of(use)
         if command is None or command_effect(command) != "read_only":
             return "not_recoverable"
         if not around.allow_command_pointers:
             return "command_pointers_disabled"
-        return "named_in_goal_or_recent_turns" if around.names.name_call(use) else "command"
+        return "named_in_goal_or_recent_turns" if around.names.name_call(use, None) else "command"
     header = header_length(use.tool, text)
     if _STILL_RUNNING in text[:header]:
         return "not_recoverable"
     if len(text) == header or (read.by_tool and text.startswith(REMINDER_START.strip())):
         return "read_range_empty"
-    if around.names.name_call(use):
+    if around.names.name_call(use, read):
         return "named_in_goal_or_recent_turns"
     folder = read.cwd or around.session_cwd or around.workspace_root or ""
     return _Read(pair, read, os.path.join(around.workspace_root or "", folder, read.path), header)
@@ -146,7 +148,7 @@ def _proxy_decisions(reads: Sequence[_Read], around: Surroundings) -> Iterator[t
     """Verdicts by what later calls can have done to each file."""
     if not reads:
         return
-    writes = LaterWrites(around.uses, (item.path for item in reads), around.session_cwd)
+    writes = LaterWrites(around.uses, around.reads, (item.path for item in reads), around.session_cwd)
     positions = {use.id: position for position, use in enumerate(around.uses)}
     for item in reads:
         call_id = item.pair.use.id

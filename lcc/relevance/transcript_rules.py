@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from lcc.relevance.calls import command_of, cwd_of, file_read_of, input_strings, kind_of, named_path, written_paths
+from lcc.relevance.calls import FileRead, command_of, cwd_of, input_strings, kind_of, named_path, written_paths
 from lcc.relevance.decision import Decision
 from lcc.relevance.guards import Names, errors_among, latest_error, shows_error
 from lcc.relevance.headers import comparable
@@ -29,6 +29,7 @@ _Key = tuple[str, bytes, str]
 def rules_decisions(
     pairs: Sequence[Pair],
     candidates: Sequence[Pair],
+    reads: Mapping[str, FileRead],
     goal: Names,
     recent: Names,
     message_count: int,
@@ -36,16 +37,16 @@ def rules_decisions(
 ) -> dict[str, Decision]:
     """The decision on every candidate, by call id, with the rule as its reason.
 
-    ``pairs`` are all calls with results in order; ``goal`` and ``recent`` what the goal and the recent user
-    turns name.
+    ``pairs`` are all calls with results in order, ``reads`` those of them that read a file; ``goal`` and
+    ``recent`` are what the goal and the recent user turns name.
     """
-    errors = errors_among(pairs)
+    errors = errors_among(pairs, reads)
     keeps = _latest_of_each_kind(pairs, errors)
-    facts = _LaterFacts(pairs, errors, message_count, session_cwd)
+    facts = _LaterFacts(pairs, reads, errors, message_count, session_cwd)
     decisions: dict[str, Decision] = {}
     for pair in candidates:
         call_id = pair.use.id
-        reason = keeps.get(call_id) or _named(pair.use, goal, recent)
+        reason = keeps.get(call_id) or _named(pair.use, reads.get(call_id), goal, recent)
         if reason is not None:
             decisions[call_id] = Decision("keep", reason)
             continue
@@ -63,7 +64,12 @@ class _LaterFacts:
     """What happened after each call: who supersedes it, whether its file was edited, whether it went stale."""
 
     def __init__(
-        self, pairs: Sequence[Pair], errors: frozenset[str], message_count: int, session_cwd: str | None
+        self,
+        pairs: Sequence[Pair],
+        reads: Mapping[str, FileRead],
+        errors: frozenset[str],
+        message_count: int,
+        session_cwd: str | None,
     ) -> None:
         self.recent_from = message_count - RECENT_MESSAGES
         self.superseded_by: dict[str, str] = {}
@@ -79,10 +85,10 @@ class _LaterFacts:
             superseder = again.setdefault(key, use.id)
             if superseder != use.id:
                 self.superseded_by[use.id] = superseder
-            paths = [_resolved(path, use, session_cwd) for path in _paths_of(use)]
+            read = reads.get(use.id)
+            paths = [_resolved(path, use, session_cwd) for path in _paths_of(use, read)]
             if pair.use_message >= self.recent_from:
                 recently_used.update(paths)
-            read = file_read_of(use)
             kind = kind_of(use.tool)
             if read is not None and paths:
                 path = paths[0]
@@ -126,10 +132,10 @@ def _latest_of_each_kind(pairs: Sequence[Pair], errors: frozenset[str]) -> Mappi
     return reasons
 
 
-def _named(use: ToolUse, goal: Names, recent: Names) -> str | None:
-    if goal.name_call(use):
+def _named(use: ToolUse, read: FileRead | None, goal: Names, recent: Names) -> str | None:
+    if goal.name_call(use, read):
         return "named_in_goal"
-    return "named_in_recent_turns" if recent.name_call(use) else None
+    return "named_in_recent_turns" if recent.name_call(use, read) else None
 
 
 def _trim(pair: Pair, facts: _LaterFacts, errors: frozenset[str], goal: Names, recent: Names) -> Decision:
@@ -157,9 +163,8 @@ def _trim_guard(pair: Pair, facts: _LaterFacts, errors: frozenset[str], goal: Na
     return "trim_guard_named" if goal.name_any(strings) or recent.name_any(strings) else None
 
 
-def _paths_of(use: ToolUse) -> Iterable[str]:
+def _paths_of(use: ToolUse, read: FileRead | None) -> Iterable[str]:
     """The files that a call is about: the one it reads, else the ones it writes, else the one it names."""
-    read = file_read_of(use)
     if read is not None:
         return [read.path]
     written = written_paths(use)

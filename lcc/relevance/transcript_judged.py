@@ -1,0 +1,258 @@
+"""Decisions by a semantic judge, and what happens where it gave none (the seed's sections 2, 4 and 5).
+
+A result is kept unless both of its questions were answered with a probability: a missing key, a failed
+request, a late or an impossible answer all keep it, and each says so in its reason.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lcc.judge.answers import Verdict
+from lcc.judge.ask import Asking, Judged, ask_judge, choose_server
+from lcc.judge.cache import DecisionCache, decision_key
+from lcc.judge.plan import Limits
+from lcc.judge.settings import Server, Unavailable
+from lcc.relevance.decision import Decision, Source
+from lcc.relevance.notes import trim_note
+from lcc.relevance.request import TranscriptCompactionRequest
+from lcc.tokens import budget_counter
+from lcc.transcript import Pair, Transcript
+
+NO_CANDIDATES = "no_candidates"
+NOT_JUDGED = "not_judged_fail_safe"
+STILL_NEEDED = "result_still_needed"
+TRIMMED = "call_kept_result_trimmed"
+NOT_NEEDED = "call_and_result_not_needed"
+NOT_SHORTER = "trim_not_shorter"
+"""The judge would trim, but the head and its note line are no shorter than the result, or it is trimmed already."""
+
+_TRIM_NOTE_START, _TRIM_NOTE_END = trim_note(0, "").split("0", 1)[0], trim_note(0, "").rsplit("this ", 1)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedOutcome:
+    """The decisions of a judged pass, for every unpinned pair, and what the report says about it."""
+
+    decisions: Mapping[str, Decision]
+    provider_used: str
+    degraded: bool
+    degradation_reason: str | None
+    semantic_guarantee: str
+    """``judged``, ``partial`` (a part was kept unjudged because requests failed) or ``none``."""
+    jev_model_resolved: str | None
+    state_tokens: int | None
+    state_fit_stage: str | None
+    requests: int | None
+    """Requests that the questions were split into; 0 when a cache answered all, None when no judge could be asked."""
+    warnings: tuple[str, ...]
+    model_requested: str | None = None
+    """The model that was really asked for, where the environment names another than the request."""
+    calls: int | None = None
+    """HTTP requests sent, retries included."""
+    questions_asked: int = 0
+    """Two for each call that was sent to the judge; calls that the cache knew are not among them."""
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One judged pass under way."""
+
+    request: TranscriptCompactionRequest
+    server: Server
+    candidates: Sequence[Pair]
+    cache: DecisionCache | None
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    def key(self, pair: Pair, text: str | None = None) -> str:
+        return decision_key(self.server.provider, self.server.model, self.request.question, pair, text)
+
+    def unknown(self) -> list[Pair]:
+        """The calls that must be asked about, in order; what the cache knows becomes a verdict."""
+        if self.cache is None:
+            return list(self.candidates)
+        asked = []
+        for pair in self.candidates:
+            verdict = self.cache.get(self.key(pair))
+            if verdict is None:
+                asked.append(pair)
+            else:
+                self.verdicts[pair.use.id] = verdict
+        return asked
+
+    def remember(self, decisions: Mapping[str, Decision]) -> tuple[str, ...]:
+        """Put the verdicts into the cache, also for what a trimmed result now is, and write it."""
+        if self.cache is None:
+            return ()
+        for pair in self.candidates:
+            verdict = self.verdicts.get(pair.use.id)
+            if verdict is None:
+                continue
+            self.cache.put(self.key(pair), verdict)
+            text = decisions[pair.use.id].text
+            if text is not None:
+                self.cache.put(self.key(pair, text), verdict)
+        return (*self.cache.warnings, *self.cache.save())
+
+
+def decide_judged(
+    transcript: Transcript,
+    candidates: Sequence[Pair],
+    pins: Mapping[str, str],
+    request: TranscriptCompactionRequest,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    deadline: float | None = None,
+    cache: DecisionCache | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> JudgedOutcome:
+    """Decide about every pair of ``candidates`` that is not in ``pins``, as ``request`` says.
+
+    ``progress`` is called with (requests answered, requests). ``deadline`` is a `time.monotonic` value after
+    which nothing is waited for: what has no answer by then is kept. ``cache`` makes decisions sticky: only
+    calls that it does not know are asked about. ``environ`` stands in for the process's environment.
+
+    Raises ``TranscriptFitError`` when the conversation cannot be shown to the judge. Everything else that can
+    go wrong is in the outcome.
+    """
+    unpinned = [pair for pair in candidates if pair.use.id not in pins]
+    if not unpinned:
+        provider = "laya" if request.provider == "laya" else "jev"
+        return _outcome(provider, {}, reason=NO_CANDIDATES)
+    asking = Asking(
+        limits=Limits(
+            request.max_state_tokens, request.max_request_tokens, request.batch_calls, request.preserve_recent
+        ),
+        counter=budget_counter(request.model),
+        goal=request.question,
+        max_workers=request.max_workers,
+        client=request.client,
+        deadline=deadline,
+        progress=progress,
+    )
+    server = choose_server(
+        request.provider,
+        os.environ if environ is None else environ,
+        jev_model=request.jev_model,
+        laya_model=request.laya_model,
+        key_file=request.judge_key_file,
+        asking=asking,
+    )
+    if isinstance(server, Unavailable):
+        return _unavailable(server, unpinned)
+    work = _Pass(request, server, unpinned, cache)
+    asked = work.unknown()
+    judged = ask_judge(server, transcript, asked, pins, asking) if asked else None
+    if judged is not None:
+        work.verdicts.update(judged.verdicts)
+    return _judged(work, judged, 2 * len(asked))
+
+
+def decide_pair(pair: Pair, verdict: Verdict, threshold: float, head_chars: int, source: Source) -> Decision:
+    """The seed's table of section 2: keep, trim or drop by the two probabilities."""
+    scores = {"score": max(verdict), "keep_call": verdict.keep_call, "keep_result": verdict.keep_result}
+    if verdict.keep_result >= threshold:
+        return Decision("keep", STILL_NEEDED, source, **scores)
+    if verdict.keep_call < threshold:
+        return Decision("drop", NOT_NEEDED, source, **scores)
+    note, text = trimmed(pair, head_chars)
+    if text is None:
+        return Decision("keep", NOT_SHORTER, source, **scores)
+    return Decision("trim", TRIMMED, source, text=text, note=note, **scores)
+
+
+def trimmed(pair: Pair, head_chars: int) -> tuple[str | None, str | None]:
+    """The note line and the new text of a trimmed result; None for both when it would be no shorter.
+
+    The head is the first ``head_chars`` characters; the line that follows says how many were dropped, and
+    from which tool. A result that is trimmed already, or is not one text, stays as it is.
+    """
+    text = pair.result.text
+    if pair.result.text_path is None or len(text) <= head_chars or _is_trimmed(text):
+        return None, None
+    head = text[:head_chars]
+    note = trim_note(len(text) - head_chars, pair.use.tool)
+    new = head + ("" if not head or head.endswith("\n") else "\n") + note
+    return (note, new) if len(new) < len(text) else (None, None)
+
+
+def _is_trimmed(text: str) -> bool:
+    last = text[text.rfind("\n") + 1 :]
+    return last.startswith(_TRIM_NOTE_START) and last.endswith(_TRIM_NOTE_END)
+
+
+def _judged(work: _Pass, judged: Judged | None, questions_asked: int) -> JudgedOutcome:
+    request, provider = work.request, work.server.provider
+    unjudged = judged.unjudged if judged else {}
+    decisions: dict[str, Decision] = {}
+    for pair in work.candidates:
+        call_id = pair.use.id
+        verdict = work.verdicts.get(call_id)
+        if verdict is not None:
+            decisions[call_id] = decide_pair(pair, verdict, request.threshold, request.trim_head_chars, provider)
+            continue
+        why = unjudged[call_id]
+        decisions[call_id] = Decision("keep", NOT_JUDGED if why == "failed" else why, "fail_safe")
+    warnings = work.remember(decisions)
+    if judged is None:
+        return _outcome(provider, decisions, guarantee="judged", requests=0, model=work.server.model, warnings=warnings)
+    used, guarantee, reason = _guarantee(provider, bool(work.verdicts), judged)
+    if reason is not None and reason.endswith("_unavailable_fail_safe"):
+        decisions = {call_id: Decision("keep", reason, "fail_safe") for call_id in decisions}
+    return JudgedOutcome(
+        decisions=decisions,
+        provider_used=used,
+        degraded=reason is not None,
+        degradation_reason=reason,
+        semantic_guarantee=guarantee,
+        jev_model_resolved=judged.model,
+        state_tokens=judged.state_tokens,
+        state_fit_stage=judged.state_fit_stage,
+        requests=judged.requests,
+        warnings=(*judged.failures, *judged.warnings, *warnings),
+        model_requested=work.server.model,
+        calls=judged.calls,
+        questions_asked=questions_asked,
+    )
+
+
+def _guarantee(provider: str, any_verdict: bool, judged: Judged) -> tuple[str, str, str | None]:
+    """``provider_used``, ``semantic_guarantee`` and ``degradation_reason`` by the seed's table of section 5."""
+    if not any_verdict:
+        if provider == "laya" and judged.unreachable:
+            return provider, "none", "laya_unavailable_fail_safe"
+        return "degraded", "none", NOT_JUDGED
+    if judged.failures:
+        return f"{provider}+partial_fail_safe", "partial", NOT_JUDGED
+    return provider, "judged", None
+
+
+def _unavailable(server: Unavailable, pairs: Sequence[Pair]) -> JudgedOutcome:
+    reason = f"{server.provider}_unavailable_fail_safe"
+    keep = Decision("keep", reason, "fail_safe")
+    return _outcome(
+        server.provider,
+        {pair.use.id: keep for pair in pairs},
+        degraded=True,
+        reason=reason,
+        warnings=(f"{reason}: {'; '.join(server.why)}; every call was kept",),
+    )
+
+
+def _outcome(
+    provider: str,
+    decisions: Mapping[str, Decision],
+    *,
+    guarantee: str = "none",
+    degraded: bool = False,
+    reason: str | None = None,
+    requests: int | None = None,
+    model: str | None = None,
+    warnings: tuple[str, ...] = (),
+) -> JudgedOutcome:
+    """An outcome for which no request was sent."""
+    return JudgedOutcome(
+        decisions, provider, degraded, reason, guarantee, None, None, None, requests, warnings, model_requested=model
+    )
