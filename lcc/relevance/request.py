@@ -53,6 +53,10 @@ class TranscriptCompactionRequest:
     workspace_root: str | None = None
     disk_check: bool = True
     allow_command_pointers: bool = False
+    decisions_cache: str | None = None
+    """A file in which a judge's decisions are kept, so that a later pass asks only about what is new."""
+    judge_key_file: str | None = None
+    """A private file (mode 0600) that holds Jev's key, read when ``TYPESAFE_API_KEY`` is not set."""
 
     def __post_init__(self) -> None:
         if self.provider == "mechanical":

@@ -15,7 +15,7 @@ from lcc.judge.ask import Asking, Judged, ask_judge, choose_server
 from lcc.judge.cache import DecisionCache, decision_key
 from lcc.judge.plan import Limits
 from lcc.judge.settings import Server, Unavailable
-from lcc.relevance.decision import Decision, Source
+from lcc.relevance.decision import Action, Decision, Source
 from lcc.relevance.notes import trim_note
 from lcc.relevance.request import TranscriptCompactionRequest
 from lcc.tokens import budget_counter
@@ -29,7 +29,7 @@ NOT_NEEDED = "call_and_result_not_needed"
 NOT_SHORTER = "trim_not_shorter"
 """The judge would trim, but the head and its note line are no shorter than the result, or it is trimmed already."""
 
-_TRIM_NOTE_START, _TRIM_NOTE_END = trim_note(0, "").split("0", 1)[0], trim_note(0, "").rsplit("this ", 1)[1]
+_NOTE_START, _, _NOTE_END = trim_note(0, "TOOL").partition("0 characters of this TOOL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +112,19 @@ def decide_judged(
 
     ``progress`` is called with (requests answered, requests). ``deadline`` is a `time.monotonic` value after
     which nothing is waited for: what has no answer by then is kept. ``cache`` makes decisions sticky: only
-    calls that it does not know are asked about. ``environ`` stands in for the process's environment.
+    calls that it does not know are asked about (None: the file that the request names, if it names one).
+    ``environ`` stands in for the process's environment.
 
-    Raises ``TranscriptFitError`` when the conversation cannot be shown to the judge. Everything else that can
-    go wrong is in the outcome.
+    Raises ``TranscriptFitError`` when the conversation cannot be shown to the judge, and
+    ``DecisionsCacheError`` for a ``decisions_cache`` that cannot be used. Everything else that can go wrong is
+    in the outcome.
     """
     unpinned = [pair for pair in candidates if pair.use.id not in pins]
     if not unpinned:
         provider = "laya" if request.provider == "laya" else "jev"
         return _outcome(provider, {}, reason=NO_CANDIDATES)
+    if cache is None and request.decisions_cache:
+        cache = DecisionCache.open(request.decisions_cache)
     asking = Asking(
         limits=Limits(
             request.max_state_tokens, request.max_request_tokens, request.batch_calls, request.preserve_recent
@@ -152,15 +156,28 @@ def decide_judged(
 
 def decide_pair(pair: Pair, verdict: Verdict, threshold: float, head_chars: int, source: Source) -> Decision:
     """The seed's table of section 2: keep, trim or drop by the two probabilities."""
-    scores = {"score": max(verdict), "keep_call": verdict.keep_call, "keep_result": verdict.keep_result}
+    action, reason, note, text = _action(pair, verdict, threshold, head_chars)
+    return Decision(
+        action,
+        reason,
+        source,
+        text=text,
+        note=note,
+        score=max(verdict),
+        keep_call=verdict.keep_call,
+        keep_result=verdict.keep_result,
+    )
+
+
+def _action(
+    pair: Pair, verdict: Verdict, threshold: float, head_chars: int
+) -> tuple[Action, str, str | None, str | None]:
     if verdict.keep_result >= threshold:
-        return Decision("keep", STILL_NEEDED, source, **scores)
+        return "keep", STILL_NEEDED, None, None
     if verdict.keep_call < threshold:
-        return Decision("drop", NOT_NEEDED, source, **scores)
+        return "drop", NOT_NEEDED, None, None
     note, text = trimmed(pair, head_chars)
-    if text is None:
-        return Decision("keep", NOT_SHORTER, source, **scores)
-    return Decision("trim", TRIMMED, source, text=text, note=note, **scores)
+    return ("keep", NOT_SHORTER, None, None) if text is None else ("trim", TRIMMED, note, text)
 
 
 def trimmed(pair: Pair, head_chars: int) -> tuple[str | None, str | None]:
@@ -180,7 +197,7 @@ def trimmed(pair: Pair, head_chars: int) -> tuple[str | None, str | None]:
 
 def _is_trimmed(text: str) -> bool:
     last = text[text.rfind("\n") + 1 :]
-    return last.startswith(_TRIM_NOTE_START) and last.endswith(_TRIM_NOTE_END)
+    return last.startswith(_NOTE_START) and last.endswith(_NOTE_END)
 
 
 def _judged(work: _Pass, judged: Judged | None, questions_asked: int) -> JudgedOutcome:
