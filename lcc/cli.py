@@ -36,6 +36,8 @@ COMMANDS: dict[str, _Command] = {
         check="lcc.commands.compact_options:refuse_options",
     ),
     "explain": _Command("lcc.commands.explain:explain", "Show what a pass removed, what it kept, and why."),
+    "recall": _Command("lcc.commands.recall:recall", "Give back an output that a note stands for."),
+    "stash": _Command("lcc.commands.stash:app", "Look after the stash: list, show, verify, gc."),
 }
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}

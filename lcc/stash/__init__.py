@@ -26,10 +26,11 @@ from lcc.stash.gc import (
     GcResult,
     collect,
     default_session_folders,
+    missing_objects,
     plan_collection,
 )
 from lcc.stash.objects import MAX_OBJECT_BYTES, DamagedObjectError, StashError
-from lcc.stash.references import UNNAMED_SESSION, References
+from lcc.stash.references import UNNAMED_SESSION, References, all_references
 from lcc.stash.store import (
     AmbiguousObjectError,
     Entry,
@@ -55,9 +56,11 @@ __all__ = [
     "StashFolderError",
     "Stored",
     "UnknownObjectError",
+    "all_references",
     "bytes_of_text",
     "collect",
     "default_session_folders",
+    "missing_objects",
     "plan_collection",
     "stash_folder",
     "text_of_bytes",

@@ -117,12 +117,7 @@ def plan_collection(stash: Stash, limits: GcLimits, session_folders: Sequence[Pa
         kept_by_notes=noted,
         kept_by_references=len(entries) - len(free) - noted,
         kept_by_age=len(free) - len(remove),
-        missing=tuple(
-            (each.session, sha)
-            for each in references
-            for sha in each.named
-            if sha not in present and sha[:MIN_ID_LENGTH] in in_notes
-        ),
+        missing=tuple(_missing(references, in_notes, present)),
         leftovers=tuple(_leftovers(stash.folder)),
         now=now,
         references={each.file: each.signature for each in references},
@@ -152,6 +147,26 @@ def collect(stash: Stash, plan: GcPlan) -> GcResult:
             leftover.unlink(missing_ok=True)
     _tidy_references(stash.folder, {entry.sha256 for entry in plan.remove})
     return GcResult(removed, removed_bytes, spared)
+
+
+def missing_objects(stash: Stash, session_folders: Sequence[Path]) -> list[tuple[str, str]]:
+    """(session, sha256) of every object that a session recorded, a note still names, and that is not there.
+
+    Raises ``OSError`` when a session file cannot be read.
+    """
+    references = list(all_references(stash.folder))
+    in_notes = _named_in_files(_session_files(references, session_folders))
+    present = {entry.sha256 for entry in stash.entries()}
+    return _missing(references, in_notes, present)
+
+
+def _missing(references: Iterable[References], in_notes: set[str], present: set[str]) -> list[tuple[str, str]]:
+    return [
+        (each.session, sha)
+        for each in references
+        for sha in each.named
+        if sha not in present and sha[:MIN_ID_LENGTH] in in_notes
+    ]
 
 
 def named_in_file(path: Path) -> set[str]:
