@@ -219,9 +219,9 @@ def build_report(facts: PassFacts) -> Report:
         "reduction_ratio": reduction,
         "worth_it": reduction >= request.min_reduction and chars_after < chars_before,
         "min_reduction": request.min_reduction,
-        "tool_chars_before": counts.chars,
-        "tool_chars_after": counts.chars_after,
-        "tool_reduction_ratio": _ratio(counts.chars, counts.chars_after),
+        "tool_chars_before": counts.chars - counts.pinned_chars,
+        "tool_chars_after": counts.chars_after - counts.pinned_chars,
+        "tool_reduction_ratio": _ratio(counts.chars - counts.pinned_chars, counts.chars_after - counts.pinned_chars),
         "tokens_before": facts.tokens_before,
         "tokens_after": facts.tokens_after,
         "token_count_method": facts.token_count_method,
@@ -256,11 +256,13 @@ class _Counts(NamedTuple):
     stashed: int
     chars: int
     chars_after: int
+    pinned_chars: int
+    """Of both, what is pinned: it is no part of the payload that was decided about."""
 
 
 def _count(records: Iterable[Record]) -> _Counts:
     decisions = {"keep": 0, "trim": 0, "drop": 0, "dedupe": 0, "replace": 0}
-    unscored = protected = stashed = chars = chars_after = total = 0
+    unscored = protected = stashed = chars = chars_after = pinned_chars = total = 0
     for record in records:
         total += 1
         decision = cast("str", record["decision"])
@@ -268,13 +270,14 @@ def _count(records: Iterable[Record]) -> _Counts:
         source = record["source"]
         if source == "pin":
             protected += 1
+            pinned_chars += cast("int", record["chars"])
         elif source == "fail_safe":
             unscored += 1
         chars += cast("int", record["chars"])
         chars_after += cast("int", record["chars_after"])
         if "stash" in record:
             stashed += 1
-    return _Counts(decisions, total - protected - unscored, protected, stashed, chars, chars_after)
+    return _Counts(decisions, total - protected - unscored, protected, stashed, chars, chars_after, pinned_chars)
 
 
 def _outside(messages: Iterable[Message], records: Iterable[Record]) -> tuple[int, int]:
