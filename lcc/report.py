@@ -44,10 +44,14 @@ _SUBJECT_KEYS = (
 
 
 class Removed(NamedTuple):
-    """What a dedupe or replace took away: the sha256 (64 hex digits) of the removed text, and its characters."""
+    """What a dedupe or replace took away: the sha256 (64 hex digits) of the whole result, and its characters."""
 
     sha256: str
     chars: int
+    header: str = ""
+    """The header lines (Codex) that went with it and that what the note points at does not repeat."""
+    rows: str | None = None
+    """How its lines were numbered: the first row as it began, such as ``"     1→"`` or ``"12\t"``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,12 @@ def _add_pointer(record: Record, decision: Decision, removed: Removed | None) ->
             sha256, tokens, size = cast("StashRecovery", recovery)
             record["stash"] = {"sha256": sha256, "tokens": tokens, "bytes": size}
     if removed is not None:
-        record["removed"] = {"sha256": removed.sha256, "chars": removed.chars}
+        gone: dict[str, Json] = {"sha256": removed.sha256, "chars": removed.chars}
+        if removed.header:
+            gone["header"] = removed.header
+        if removed.rows is not None:
+            gone["rows"] = removed.rows
+        record["removed"] = gone
 
 
 def _recover(recovery: Recovery, check: Check | None) -> Json:

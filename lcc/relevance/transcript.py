@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from lcc.relevance.calls import file_reads
+from lcc.relevance.calls import file_read_of, file_reads
 from lcc.relevance.context import PassContext
 from lcc.relevance.decision import Decision
 from lcc.relevance.disk import changed_files
+from lcc.relevance.headers import header_length
 from lcc.relevance.pins import pin_reasons
 from lcc.relevance.policies import Outcome, Session, decide, edits_of
 from lcc.relevance.request import TranscriptCompactionRequest
+from lcc.relevance.rows import parse_rows
 from lcc.relevance.standing import standing_reasons
 from lcc.report import PassFacts, Record, Removed, Report, build_report, decision_record
 from lcc.transcript import (
@@ -147,14 +149,24 @@ def _records(session: Session, decisions: Mapping[str, Decision]) -> Iterator[Re
     """A record for every call with its result, in call order; then the calls whose id is not theirs alone."""
     for pair in session.pairs:
         decision = decisions[pair.use.id]
-        removed = None
-        if decision.action in ("dedupe", "replace"):
-            text = pair.result.text
-            removed = Removed(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), len(text))
+        removed = _removed(pair, decision) if decision.action in ("dedupe", "replace") else None
         yield decision_record(pair, decision, removed)
     if session.transcript.duplicates:
         for pair in _duplicate_pairs(session.transcript):
             yield decision_record(pair, DUPLICATE)
+
+
+def _removed(pair: Pair, decision: Decision) -> Removed:
+    """What went with the note, and what of it the note alone does not give back (`lcc restore` needs it)."""
+    text = pair.result.text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    if decision.check == "stash" or decision.reason == "output_lines_of_later":
+        return Removed(digest, len(text))
+    header = text[: header_length(pair.use.tool, text)]
+    read = None if header or decision.action == "dedupe" else file_read_of(pair.use)
+    rows = parse_rows(text) if read is not None and read.numbered else None
+    first = f"{rows.first:{rows.width or 1}d}{rows.separator}" if rows else None
+    return Removed(digest, len(text), header, first)
 
 
 def _duplicate_pairs(transcript: Transcript) -> Iterator[Pair]:

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from lcc.relevance.decision import Decision
-from lcc.relevance.headers import comparable
+from lcc.relevance.headers import comparable, header_length
 from lcc.relevance.notes import find_note, identical_note, lines_note
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, parse_payload
@@ -51,7 +51,7 @@ class LaterOutputs:
     """The results kept so far, walking backwards, and the search for an earlier result among them."""
 
     def __init__(self, candidates: Iterable[Output]) -> None:
-        """``candidates`` are the results that may become pointers; each is to be asked about once, by `find`."""
+        """``candidates`` are the results that may become pointers; each is asked about once, by `find`."""
         self._anchors: dict[str, tuple[_Anchor, ...]] = {}
         self._wanted: dict[str, int] = {}
         self._places: dict[str, list[_Place]] = {}
@@ -90,7 +90,9 @@ class LaterOutputs:
 
     def _find(self, output: Output) -> Decision | None:
         same = self._same.get((output.is_error, comparable(output.tool, output.text)))
-        if same is not None:
+        if same is not None and header_length(output.tool, output.text) < len(
+            output.text
+        ):  # an empty output says nothing
             return _dedupe(output, same.id, identical_note(same.id), "identical_output_kept_later")
         for place, first in self._candidates(output):
             note = lines_note(first, first + output.text.count("\n"), place.output.id)
