@@ -77,13 +77,13 @@ def trim_note(dropped: int, tool: str) -> str:
 
 
 def find_note(text: str) -> Note | None:
-    """The note that ``text`` is, or that ``text`` begins with when only a client reminder follows it."""
+    """The note that ``text`` is, or begins with when only a client reminder or a last newline follows it."""
     if not text.startswith("["):
         return None
     head = text
     if len(text) > _LONGEST_NOTE or "\n" in text:
         head, _, _ = text[:_LONGEST_NOTE].partition("\n")
-        if not reminder_follows(text, len(head)):
+        if len(text) > len(head) + 1 and not reminder_follows(text, len(head)):
             return None
     match = _NOTE.fullmatch(head)
     return _note_of(match, head) if match else None

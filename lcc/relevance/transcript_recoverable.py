@@ -276,7 +276,7 @@ def recoverable_violations(
 
 
 def _pointer_problem(change: Change, use: ToolUse | None, allow_command_pointers: bool) -> str | None:
-    note = find_note(change.after.text) or find_note(change.after.text.removesuffix("\n"))
+    note = find_note(change.after.text)
     if note is None or use is None:
         return "its new text is no pointer"
     rest = change.after.text[len(note.text) :]
