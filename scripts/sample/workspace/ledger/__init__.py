@@ -1,0 +1,1 @@
+"""Monthly totals of a bank statement."""
