@@ -1,0 +1,175 @@
+"""One `session.compact` event in, one plan out: the same pass as `lcc compact`, with the same report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
+
+import orjson
+
+from lcc.config import Config
+from lcc.relevance import RequestError, TranscriptCompactionRequest, TranscriptCompactionResult, run_pass
+from lcc.relevance.context import PassContext
+from lcc.report import Report
+from lcc.transcript import Json, Transcript, TranscriptError, parse_payload
+from lcc_daemon.plan import HandOver, Plan, Replace, summary_line
+
+if TYPE_CHECKING:
+    import httpx
+
+TRIGGERS = ("manual", "auto")
+
+
+class EventError(ValueError):
+    """An event that is not of the shape that the hook's module sends. ``reason`` is a machine word."""
+
+    def __init__(self, reason: str, problem: str) -> None:
+        super().__init__(problem)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What the module sends: the client's event, with the session and where it works."""
+
+    trigger: str
+    instructions: str
+    messages: list[Json]
+    session_id: str
+    agent_id: str
+    cwd: str
+    options: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What the daemon lends to a pass."""
+
+    context: PassContext = field(default_factory=PassContext)
+    judge_client: Callable[[], httpx.Client] | None = None
+    keep_report: Callable[[Event, Report], str | None] = lambda event, report: None
+    """Saves the report and returns its path."""
+    seen_before: bool = False
+    """Whether this session has been compacted by a pass before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A plan, with what the daemon counts and logs of it."""
+
+    plan: Plan
+    encoded: bytes
+    saved_bytes: int = 0
+    removed: int = 0
+
+
+def read_event(body: bytes | bytearray) -> Event:
+    """The event from its JSON. Raises EventError; the text never quotes the session."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise EventError("bad-event", f"the event is no JSON (line {error.lineno}, column {error.colno})") from None
+    if not isinstance(value, dict):
+        raise EventError("bad-event", "the event is no object")
+    messages, options = value.get("messages"), value.get("options")
+    if not isinstance(messages, list) or not messages:
+        raise EventError("bad-event", "the event has no messages")
+    texts = {}
+    for key in ("trigger", "instructions", "session_id", "agent_id", "cwd"):
+        found = value.get(key)
+        if found is not None and not isinstance(found, str):
+            raise EventError("bad-event", f"the event's {key} is no text")
+        texts[key] = found or ""
+    return Event(messages=messages, options=options if isinstance(options, dict) else {}, **texts)
+
+
+def compact_event(event: Event, config: Config, help: Help | None = None) -> Done:
+    """Decide about one event. Everything that stands against a replacement is a hand-over with its reason."""
+    lent = help or Help()
+    if not config.enabled:
+        return _hand_over("disabled", "lcc is switched off")
+    if event.trigger not in TRIGGERS:
+        return _hand_over("unknown-trigger", f"a compaction of an unknown kind ({event.trigger[:40]!r})")
+    if not event.cwd.startswith("/"):
+        return _hand_over("bad-event", "the event does not say where the session works")
+    try:
+        transcript = replace(
+            parse_payload({"messages": event.messages}), cwd=event.cwd, session_id=event.session_id or None
+        )
+        request = request_for(config, event.instructions, event.cwd, lent.judge_client)
+    except TranscriptError as error:
+        return _hand_over("bad-transcript", f"the session cannot be read at {error.place or 'its top'}")
+    except RequestError as error:
+        return _hand_over("config", str(error))
+    deadline = time.monotonic() + config.judge_timeout_s
+    context = replace(lent.context, workspace_root_source="session", deadline=deadline)
+
+    def emit(result: TranscriptCompactionResult) -> Done:
+        return _plan_for(event, config, lent, result)
+
+    return run_pass(transcript, request, emit, context)
+
+
+def request_for(
+    config: Config, question: str, cwd: str, judge_client: Callable[[], httpx.Client] | None
+) -> TranscriptCompactionRequest:
+    """The pass's request for a live session: the seed's recommendation, with what the user configured."""
+    asks = config.provider != "rules" and judge_client is not None
+    return TranscriptCompactionRequest(
+        payload=None,
+        question=question,
+        provider=config.provider,
+        threshold=config.threshold,
+        preserve_recent=config.preserve_recent,
+        trim_head_chars=config.trim_head_chars,
+        min_reduction=config.min_reduction,
+        model=config.model,
+        jev_model=config.jev_model,
+        laya_model=config.laya_model,
+        client=judge_client() if asks and judge_client else None,
+        rules_mode=config.rules_mode,
+        workspace_root=cwd,
+        disk_check=config.disk_check,
+        allow_command_pointers=config.allow_command_pointers,
+    )
+
+
+def _hand_over(reason: str, say: str) -> Done:
+    plan = HandOver(reason, say)
+    return Done(plan, plan.encode())
+
+
+def _plan_for(event: Event, config: Config, lent: Help, result: TranscriptCompactionResult) -> Done:
+    edits, report = result.edits, result.report
+    if not edits:
+        if report["degraded"]:
+            return _hand_over("degraded", f"nothing was decided ({report['degradation_reason']})")
+        if lent.seen_before:
+            return _hand_over("nothing-new", "nothing new to remove since the last compaction")
+        return _hand_over("nothing-to-remove", "no tool result can be had back yet")
+    if not report["worth_it"]:
+        share = 100 * cast("float", report["reduction_ratio"])
+        return _hand_over(
+            "too-little",
+            f"only {share:.0f} % can be removed, and {100 * config.min_reduction:.0f} % is asked for (min_reduction)",
+        )
+    plan = Replace(edits.texts, edits.dropped, summary_line(report), lent.keep_report(event, report))
+    return Done(plan, plan.encode(), saved_bytes(result.transcript, edits.texts, edits.dropped), len(edits.texts))
+
+
+def saved_bytes(transcript: Transcript, texts: object, dropped: frozenset[str]) -> int:
+    """How many bytes of results (UTF-8) the edits take out of the session."""
+    new = cast("dict[str, str]", texts)
+    total = 0
+    for pair in transcript.pairs():
+        if pair.use.id in dropped:
+            total += _size(pair.result.text)
+        elif pair.use.id in new:
+            total += _size(pair.result.text) - _size(new[pair.use.id])
+    return total
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

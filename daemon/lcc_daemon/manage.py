@@ -1,0 +1,177 @@
+"""`lcc-daemon` from outside: start, stop, restart, and a status that answers in every state and starts nothing."""
+
+from __future__ import annotations
+
+import _socket
+import contextlib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from lcc.config import config_file, state_folder
+from lcc_daemon.lifecycle import is_held, other_sockets, process_on_file
+from lcc_daemon.protocol import BUILD, HEADER_LIMIT, PROTOCOL, frame
+from lcc_hook.client import (
+    AbsentError,
+    GiveUpError,
+    SilentError,
+    check_folder,
+    connect,
+    greet,
+    name_of,
+    receive,
+    socket_path,
+)
+from lcc_hook.starter import StartLock, end_process, make_folder, start_daemon
+
+ANSWER_SECONDS = 2.0
+STOP_SECONDS = 15.0
+
+Status = dict[str, Any]
+
+
+def status(folder: bytes, env: Mapping[str, str]) -> Status:
+    """The daemon's state, and all that is known of it. Never starts anything, never takes longer than seconds."""
+    found: Status = {
+        "state": "not running",
+        "build": BUILD,
+        "protocol": PROTOCOL,
+        "socket": name_of(socket_path(folder)),
+        "runtime_folder": name_of(folder),
+        "log": str(state_folder(env) / "daemon.log"),
+        "config": str(config_file(env)),
+    }
+    try:
+        check_folder(folder)
+    except FileNotFoundError:
+        return found
+    except GiveUpError as gave:
+        return {**found, "state": "refused", "problem": gave.say}
+    try:
+        return {**found, **_ask_status(folder)}
+    except SilentError:
+        return {**found, "state": "unresponsive", "problem": "it accepts and does not answer", **_process(folder)}
+    except GiveUpError as gave:
+        return {**found, "state": "unresponsive", "problem": gave.say, **_process(folder)}
+    except AbsentError:
+        pass
+    if is_held(folder, "start") or is_held(folder, "lock"):
+        return {**found, "state": "starting", **_process(folder)}
+    for path in other_sockets(folder):
+        other = greeting_of(path)
+        if other is not None:
+            return {**found, "state": "other version", "other": other, "other_socket": name_of(path)}
+    return found
+
+
+def _ask_status(folder: bytes) -> Status:
+    line = connect(socket_path(folder))
+    try:
+        greet(line)
+        line.settimeout(ANSWER_SECONDS)
+        body = _simple_request(line, "status")
+    except TimeoutError:
+        raise SilentError(line) from None
+    finally:
+        line.close()
+    answer = orjson.loads(body)
+    if not isinstance(answer, dict):
+        raise GiveUpError("bad-answer", "the daemon's status is no object")
+    return answer
+
+
+def _process(folder: bytes) -> Status:
+    known = process_on_file(folder)
+    return {} if known is None else {"pid": known[0]}
+
+
+def _simple_request(line: _socket.socket, command: str) -> bytes:
+    """A managing command; the line's own time-out bounds it."""
+    header = f"protocol={PROTOCOL}\0build={BUILD}\0command={command}".encode()
+    line.sendall(frame(header) + frame(b""))
+    receive(line, HEADER_LIMIT)
+    return bytes(receive(line, HEADER_LIMIT * 16))
+
+
+def greeting_of(path: bytes) -> str | None:
+    """The build and protocol of whoever greets at ``path``; None where nobody does."""
+    try:
+        line = connect(path)
+        line.settimeout(1.0)
+        words = bytes(receive(line, HEADER_LIMIT)).split()
+        line.close()
+    except (AbsentError, GiveUpError, OSError):
+        return None
+    if len(words) < 4 or words[0] != b"lcc":
+        return None
+    return f"build {name_of(words[2])}, protocol {name_of(words[1])}, pid {name_of(words[3])}"
+
+
+def ask_to_stop(path: bytes) -> str:
+    """Ask the daemon at ``path``, of whatever build, to finish its work and go. Returns what it is."""
+    try:
+        line = connect(path)
+        line.settimeout(ANSWER_SECONDS)
+        words = bytes(receive(line, HEADER_LIMIT))
+        _simple_request(line, "stop")
+        line.close()
+    except (AbsentError, GiveUpError, OSError) as error:
+        return f"no answer ({type(error).__name__})"
+    return name_of(words)
+
+
+def start(folder: bytes, env: Mapping[bytes, bytes]) -> tuple[str, int]:
+    """Start it where it is not running. Returns what happened in words, and its pid. Raises GiveUpError."""
+    before = process_on_file(folder)
+    with contextlib.suppress(FileNotFoundError):
+        check_folder(folder)
+    try:
+        start_daemon(folder, dict(env), by_hand=True)
+    except SilentError:
+        raise GiveUpError("unresponsive", "a daemon is there and does not answer: run lcc-daemon restart") from None
+    now = process_on_file(folder)
+    pid = now[0] if now else 0
+    return ("already running" if before is not None and before == now else "started"), pid
+
+
+def stop(folder: bytes, everything: bool = False) -> str:
+    """End the daemon, and return only when its process is gone. Fine when there is none. Raises GiveUpError."""
+    try:
+        check_folder(folder)
+    except FileNotFoundError:
+        return "not running"
+    if everything:
+        for path in other_sockets(folder):
+            ask_to_stop(path)
+    make_folder(folder)
+    with StartLock(folder):  # nobody starts one while this one is ended
+        known = process_on_file(folder)
+        try:
+            line = connect(socket_path(folder))
+            greet(line)
+            line.settimeout(ANSWER_SECONDS)
+            _simple_request(line, "stop")
+            line.close()
+        except AbsentError:
+            if known is None:
+                return "not running"
+        except (SilentError, TimeoutError):
+            if known is None:
+                raise GiveUpError("unresponsive", "it does not answer, and its process is not known") from None
+            if end_process(*known):
+                return f"ended (pid {known[0]}, which did not answer)"
+            raise GiveUpError("unresponsive", f"pid {known[0]} does not answer and cannot be ended") from None
+        return _wait_until_gone(folder, known)
+
+
+def _wait_until_gone(folder: bytes, known: tuple[int, bytes] | None) -> str:
+    until = time.monotonic() + STOP_SECONDS
+    while time.monotonic() < until:
+        if process_on_file(folder) is None and not is_held(folder, "lock"):
+            return f"stopped (pid {known[0]})" if known else "stopped"
+        time.sleep(0.02)
+    if known is not None and end_process(*known):
+        return f"ended (pid {known[0]}, which took too long to finish)"
+    raise GiveUpError("unresponsive", "it was asked to stop and did not")

@@ -1,0 +1,117 @@
+"""The plan: what the hook's module does with the session. Values, their JSON, and the line the user reads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, cast
+
+import orjson
+
+from lcc.report import Report
+from lcc.transcript import Json
+
+VERSION = 1
+STDOUT_LIMIT = 4 * 1024 * 1024
+"""Claude Code cuts a program's output there, in bytes, and reads no larger file."""
+PART_BYTES = 3_500_000
+PART_LIFE_SECONDS = 15 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Claude Code does what it would have done without us. ``reason`` is a machine word, ``say`` one line."""
+
+    reason: str
+    say: str
+
+    def encode(self) -> bytes:
+        line = f"left to the built-in summary: {' '.join(self.say.split())}"
+        return orjson.dumps({"v": VERSION, "action": "hand-over", "reason": self.reason, "say": line})
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """The new text of results by call id, the calls that go with their results, and the saved report's path."""
+
+    results: Mapping[str, str]
+    dropped: frozenset[str]
+    say: str
+    report: str | None
+
+    def encode(self) -> bytes:
+        plan = {
+            "v": VERSION,
+            "action": "replace",
+            "results": dict(self.results),
+            "dropped": sorted(self.dropped),
+            "say": self.say,
+            "report": self.report,
+        }
+        try:
+            return orjson.dumps(plan)
+        except TypeError:  # a lone surrogate, which JSON.stringify lets through and UTF-8 has no bytes for
+            import json
+
+            return json.dumps(plan).encode("ascii")
+
+
+Plan: TypeAlias = HandOver | Replace
+
+
+def summary_line(report: Report) -> str:
+    """What was kept and what was removed, in tokens, for the one line that the user reads."""
+    before, after = cast("int", report["tokens_before"]), cast("int", report["tokens_after"])
+    calls = cast("int", report["tool_calls_total"])
+    gone = sum(
+        cast("int", report[key] or 0)
+        for key in ("tool_calls_trimmed", "tool_calls_dropped", "tool_calls_deduped", "tool_calls_replaced")
+    )
+    share = round(100 * (before - after) / before) if before else 0
+    about = "~" if str(report["token_count_method"]).startswith("~") else ""
+    return (
+        f"kept every message and {calls - gone} of {calls} tool results; {gone} can be had back and left a pointer: "
+        f"{about}{thousands(before)} to {about}{thousands(after)} tokens (-{share} %)"
+    )
+
+
+def thousands(tokens: int) -> str:
+    return str(tokens) if tokens < 10_000 else f"{tokens / 1000:.0f}k"
+
+
+def to_stdout(encoded: bytes, folder: Path) -> bytes:
+    """The plan as it goes to stdout: itself, or, where that would be cut, the paths of private files with its parts.
+
+    ``folder`` is made private; each part is whole UTF-8, and all of them in order are the plan's JSON.
+    """
+    if len(encoded) < STDOUT_LIMIT:
+        return encoded
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    name = secrets.token_hex(8)
+    paths: list[Json] = []
+    start = 0
+    while start < len(encoded):
+        end = min(start + PART_BYTES, len(encoded))
+        while end < len(encoded) and encoded[end] & 0xC0 == 0x80:
+            end -= 1
+        path = folder / f"{name}-{len(paths)}.json"
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(fd, "wb") as out:
+            out.write(encoded[start:end])
+        paths.append(str(path))
+        start = end
+    return orjson.dumps({"v": VERSION, "action": "parts", "parts": paths})
+
+
+def remove_old_parts(folder: Path, older_than: float = PART_LIFE_SECONDS) -> None:
+    """Remove parts that have been read long ago."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            with contextlib.suppress(OSError):
+                if time.time() - path.lstat().st_mtime > older_than:
+                    path.unlink()

@@ -1,0 +1,138 @@
+"""The wire: length-prefixed frames over a Unix socket, one request a connection.
+
+    daemon  greeting    "lcc <protocol> <build> <pid>"
+    client  header      key=value fields with NUL between them: protocol, build, command, env.<NAME> …
+            body        the hook's stdin, untouched
+    daemon  header      "<status> <number>\\n<text>": ok, error, or wait (more time, in ms; another answer follows)
+            body        the bytes for stdout
+
+Each of these is one frame: four bytes of length, most significant first, then so many bytes. A length is checked
+against its limit before anything is allocated for it. The client's side of this is hook/lcc_hook/client.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import struct
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from lcc_hook.client import BUILD, FRAME_LIMIT, HEADER_LIMIT, PROTOCOL
+
+__all__ = ["BUILD", "FRAME_LIMIT", "HEADER_LIMIT", "PROTOCOL"]
+
+Status = Literal["ok", "error", "wait"]
+
+ON_LINUX: bool = sys.platform.startswith("linux")
+PIECE = 1 << 20
+MOST_FIELDS = 200
+MANAGING = frozenset(("status", "stop", "retire"))
+"""Commands that a client of another build may give too."""
+
+
+class ProtocolError(Exception):
+    """A request that cannot be served; the text goes to the client and to the log."""
+
+    def __init__(self, reason: str, say: str) -> None:
+        super().__init__(say)
+        self.reason = reason
+        self.say = say
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of a hook: its command, the LCC_* (and named other) variables of its session, and its stdin."""
+
+    command: str
+    env: Mapping[str, str]
+    body: bytes | bytearray = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back. For ``error``, ``text`` is a machine word, a newline, and one line for the user."""
+
+    body: bytes = b""
+    text: str = ""
+    status: Status = "ok"
+    number: int = 0
+
+    def frames(self) -> tuple[bytes, bytes]:
+        """The header frame with the body's length behind it, and the body."""
+        head = f"{self.status} {self.number}\n{self.text}".encode("utf-8", "replace")[:HEADER_LIMIT]
+        return frame(head) + len(self.body).to_bytes(4, "big"), self.body
+
+
+def failure(reason: str, say: str) -> Answer:
+    """An ``error`` answer: a machine word, and one line for the user."""
+    return Answer(status="error", text=f"{reason}\n{' '.join(say.split())}")
+
+
+def frame(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data
+
+
+def greeting(pid: int) -> bytes:
+    return frame(f"lcc {PROTOCOL} {BUILD} {pid}".encode())
+
+
+def parse_header(data: bytes) -> Request:
+    """The request that a header frame describes, without its body. Raises ProtocolError."""
+    fields: dict[str, str] = {}
+    parts = data.split(b"\0", MOST_FIELDS + 1)
+    if len(parts) > MOST_FIELDS:
+        raise ProtocolError("bad-request", f"a header of more than {MOST_FIELDS} fields")
+    for part in parts:
+        key, found, value = part.partition(b"=")
+        if not found:
+            raise ProtocolError("bad-request", "a header field without a value")
+        fields[os.fsdecode(key)] = os.fsdecode(value)
+    command = fields.get("command", "")
+    if fields.get("protocol") != str(PROTOCOL):
+        raise ProtocolError("other-version", f"this daemon speaks protocol {PROTOCOL}: run lcc-daemon restart")
+    if fields.get("build") != BUILD and command not in MANAGING:
+        raise ProtocolError("other-version", f"this daemon is of build {BUILD}: run lcc-daemon restart")
+    return Request(command, {key[4:]: value for key, value in fields.items() if key.startswith("env.")})
+
+
+async def read_frame(line: socket.socket, limit: int, what: str) -> bytearray:
+    """One frame from a non-blocking socket. The caller sets the deadline. Raises ProtocolError, EOFError."""
+    size = int.from_bytes(await _exactly(line, 4), "big")
+    if size > limit:
+        raise ProtocolError("too-large", f"{what} of {size} bytes is over the limit of {limit} bytes")
+    return await _exactly(line, size)
+
+
+async def _exactly(line: socket.socket, size: int) -> bytearray:
+    """So many bytes. The buffer grows with what comes, not with what was announced."""
+    loop = asyncio.get_running_loop()
+    data = bytearray()
+    while len(data) < size:
+        piece = await loop.sock_recv(line, min(PIECE, size - len(data)))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
+async def send(line: socket.socket, answer: Answer) -> None:
+    loop = asyncio.get_running_loop()
+    for part in answer.frames():
+        await loop.sock_sendall(line, part)
+
+
+def peer_uid(line: socket.socket) -> int | None:
+    """Who is at the other end; None where the system does not say, which the caller must refuse."""
+    try:
+        if ON_LINUX:
+            found = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            return int(struct.unpack("3i", found)[1])
+        # macOS and the BSDs: LOCAL_PEERCRED (level 0, option 1) gives struct xucred: version, uid, …
+        version, uid = struct.unpack_from("=II", line.getsockopt(0, 1, 76))
+        return int(uid) if version == 0 else None
+    except (OSError, struct.error):
+        return None

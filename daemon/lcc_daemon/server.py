@@ -1,0 +1,255 @@
+"""The socket server: reads requests, has them worked on off the event loop, and always answers `status`.
+
+One task for each connection, one request a connection, a deadline on every read and write. One slow or broken
+peer never delays another: nothing here waits for it outside of its own task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from lcc_daemon.logs import failure_of
+from lcc_daemon.protocol import (
+    FRAME_LIMIT,
+    HEADER_LIMIT,
+    Answer,
+    ProtocolError,
+    Request,
+    failure,
+    greeting,
+    parse_header,
+    peer_uid,
+    read_frame,
+    send,
+)
+from lcc_daemon.stats import Stats
+
+MOST_CONNECTIONS = 1024
+BODY_BYTES_A_SECOND = 8 * 1024 * 1024
+"""A body may take this long on top of the deadline; a local peer is a hundred times faster."""
+SEND_SECONDS = 30.0
+GRACE_SECONDS = 10.0
+
+
+@dataclass(eq=False)
+class Call:
+    """One request being served, as its handler sees it."""
+
+    command: str
+    started: float = field(default_factory=time.monotonic)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    """Set when whoever asked has gone: nobody waits for the answer any more."""
+    more_time: Callable[[int], None] = lambda milliseconds: None
+    """Asks the client to wait so many ms from now; may be called from any thread."""
+
+
+Handler = Callable[[Request, Call], Answer]
+"""Runs in a worker thread. Whatever it raises becomes an `internal` error for that one client."""
+
+
+class Server:
+    """Serves one listening socket until it is stopped."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        status: Callable[[], dict[str, Any]],
+        stats: Stats,
+        log: logging.Logger,
+        *,
+        workers: int = 4,
+        receive_seconds: float = 5.0,
+    ) -> None:
+        self._handler = handler
+        self._status = status
+        self._stats = stats
+        self._log = log
+        self._workers = workers
+        self._receive_seconds = receive_seconds
+        self._pool = self._new_pool()
+        self._abandoned: set[Future[Answer]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
+        self.calls: set[Call] = set()
+        self.last_active = time.monotonic()
+        self.stop_reason = ""
+
+    def _new_pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self._workers, thread_name_prefix="lcc-work")
+
+    def stop(self, reason: str) -> None:
+        """Take no more connections, finish what is being served, and return from `serve`."""
+        if not self._stopping.is_set():
+            self.stop_reason = reason
+            self._stopping.set()
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    async def serve(self, listener: socket.socket, closed: Callable[[], None]) -> None:
+        """Accept until `stop`. ``closed`` is called when no new connection can come, before the last are served."""
+        accepting = asyncio.create_task(self._accept(listener))
+        await self._stopping.wait()
+        accepting.cancel()
+        closed()
+        listener.close()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE_SECONDS)
+        for task in self._tasks:
+            task.cancel()
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                line, _ = await loop.sock_accept(listener)
+            except OSError as error:  # out of file descriptors: let some go first
+                self._log.warning("accept failed: %s", error.strerror)
+                await asyncio.sleep(0.1)
+                continue
+            line.setblocking(False)
+            if len(self._tasks) >= MOST_CONNECTIONS or peer_uid(line) != os.geteuid():
+                self._stats.refused += 1
+                line.close()
+                continue
+            task = asyncio.create_task(self._connection(line))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _connection(self, line: socket.socket) -> None:
+        """Greet, read one request, serve it, answer. Whatever goes wrong ends here."""
+        try:
+            async with asyncio.timeout(self._receive_seconds):
+                await asyncio.get_running_loop().sock_sendall(line, greeting(os.getpid()))
+                header = await read_frame(line, HEADER_LIMIT, "a header")
+            try:
+                request = parse_header(bytes(header))
+                body = await self._body(line)
+            except ProtocolError as error:
+                self._refuse(f"{error.reason} from a client")
+                await self._send(line, failure(error.reason, error.say))
+                return
+            await self._serve(line, Request(request.command, request.env, body))
+        except EOFError:
+            self._refuse("a client left before its request was whole")
+        except TimeoutError:
+            self._refuse("a client was too slow")
+        except ProtocolError as error:
+            self._refuse(f"{error.reason} from a client")
+        except OSError as error:
+            self._refuse(f"a client was lost: {error.strerror}")
+        except Exception as error:
+            self._stats.failed += 1
+            self._stats.error(type(error).__name__)
+            self._log.error("connection failed: %s", failure_of(error))
+        finally:
+            line.close()
+
+    def _refuse(self, why: str) -> None:
+        self._stats.refused += 1
+        self._log.warning("refused: %s", why)
+
+    async def _body(self, line: socket.socket) -> bytearray:
+        async with asyncio.timeout(self._receive_seconds + FRAME_LIMIT / BODY_BYTES_A_SECOND):
+            return await read_frame(line, FRAME_LIMIT, "a request")
+
+    async def _send(self, line: socket.socket, answer: Answer) -> None:
+        async with asyncio.timeout(SEND_SECONDS):
+            await send(line, answer)
+
+    async def _serve(self, line: socket.socket, request: Request) -> None:
+        if request.command == "status":
+            await self._send(line, Answer(orjson.dumps(self._status())))
+            return
+        if request.command == "stop":
+            await self._send(line, Answer())
+            self.stop("asked to")
+            return
+        self.last_active = time.monotonic()
+        call = Call(request.command)
+        self.calls.add(call)
+        try:
+            answer = await self._work(line, request, call)
+            if answer is None:
+                return
+            await self._send(line, answer)
+            took = (time.monotonic() - call.started) * 1000
+            self._stats.served(took)
+            outcome = answer.status if answer.status == "ok" else answer.text.partition("\n")[0]
+            self._log.info(
+                "%s %s in %.1f ms, %d bytes in, %d out",
+                call.command,
+                outcome,
+                took,
+                len(request.body),
+                len(answer.body),
+            )
+        finally:
+            self.calls.discard(call)
+            self.last_active = time.monotonic()
+
+    async def _work(self, line: socket.socket, request: Request, call: Call) -> Answer | None:
+        """The handler's answer, or None when the client went away meanwhile."""
+        loop = asyncio.get_running_loop()
+        extend = asyncio.Queue[int]()
+
+        def more_time(milliseconds: int) -> None:
+            loop.call_soon_threadsafe(extend.put_nowait, milliseconds)
+
+        call.more_time = more_time
+        job = self._pool.submit(self._handler, request, call)
+        work = asyncio.wrap_future(job)
+        gone = asyncio.create_task(self._wait_until_gone(line))
+        waits = asyncio.create_task(self._pass_on(line, extend))
+        try:
+            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                self._abandon(call, job)
+                return None
+            return work.result()
+        except Exception as error:
+            self._stats.failed += 1
+            self._stats.error(f"{call.command}: {type(error).__name__}")
+            self._log.error("%s failed: %s", call.command, failure_of(error))
+            return failure("internal", f"{type(error).__name__} in the daemon: see lcc-daemon logs")
+        finally:
+            for task in (gone, waits):
+                task.cancel()
+            await asyncio.gather(gone, waits, return_exceptions=True)
+
+    def _abandon(self, call: Call, job: Future[Answer]) -> None:
+        """Nobody waits for this work any more: cancel it, and do not let such work hold the last worker."""
+        call.cancelled.set()
+        self._refuse(f"the client of {call.command} went away while it was served")
+        if job.cancel():
+            return
+        self._abandoned = {other for other in self._abandoned if not other.done()} | {job}
+        if len(self._abandoned) >= self._workers:
+            self._log.warning("all workers are held by work that nobody waits for: going on with new ones")
+            self._abandoned.clear()
+            self._pool.shutdown(wait=False)
+            self._pool = self._new_pool()
+
+    @staticmethod
+    async def _wait_until_gone(line: socket.socket) -> None:
+        """Returns when the peer has closed its end; bytes after its request are nothing we know."""
+        with contextlib.suppress(OSError):
+            while await asyncio.get_running_loop().sock_recv(line, 4096):
+                pass
+
+    async def _pass_on(self, line: socket.socket, extend: asyncio.Queue[int]) -> None:
+        while True:
+            await self._send(line, Answer(status="wait", number=await extend.get()))

@@ -1,0 +1,201 @@
+"""The sessions that are followed: their files are read as they grow, so that a compaction parses only what is new.
+
+Claude Code appends to these files at any moment; they are opened read-only, always.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from lcc.transcript import SessionReader, Transcript, TranscriptError, read_transcript
+from lcc_daemon.logs import failure_of
+
+MOST_FOLLOWED = 16
+FILE_LIMIT = 512 * 1024 * 1024
+FOLLOW_LIMIT = 64 * 1024 * 1024
+"""Bytes of a session file; a larger one is read only when it is needed, and not kept in memory."""
+LIVE_SECONDS = 2 * 3600.0
+"""A session counts as live for so long after its file last changed."""
+CHECKED_TAIL = 4096
+ANNOUNCE_BYTES = 64 * 1024
+"""A transcript is passed on once it has grown by a tenth and this much: the cost stays linear in the session."""
+RECHECK_SECONDS = 60.0
+
+
+class SessionFileError(Exception):
+    """A session file that cannot be read; the text names it."""
+
+
+@dataclass(eq=False)
+class Followed:
+    """One followed file: what has been fed of it, and how its end looked then."""
+
+    path: Path
+    reader: SessionReader = field(default_factory=SessionReader)
+    fed: int = 0
+    tail: bytes = b""
+    identity: tuple[int, int] = (0, 0)
+    changed: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    announced: int = 0
+    """How much had been fed when the whole transcript was last passed on."""
+
+    def catch_up(self) -> None:
+        """Feed what was appended; a file that was replaced, cut or rewritten is read from its start again.
+
+        Raises SessionFileError, TranscriptError.
+        """
+        with self.lock, open_session(self.path) as file:
+            found = os.fstat(file.fileno())
+            identity = (found.st_dev, found.st_ino)
+            if identity != self.identity or found.st_size < self.fed or not self._tail_stands(file.fileno()):
+                self.reader, self.fed, self.tail, self.identity = SessionReader(), 0, b"", identity
+            if found.st_size == self.fed:
+                return
+            if found.st_size > FOLLOW_LIMIT:
+                raise SessionFileError(f"{self.path} is too large to be followed")
+            new = os.pread(file.fileno(), found.st_size - self.fed, self.fed)
+            try:
+                self.reader.feed(new)
+            except TranscriptError:
+                self.reader, self.fed, self.tail, self.identity = SessionReader(), 0, b"", (0, 0)
+                raise
+            self.fed += len(new)
+            self.tail = (self.tail + new)[-CHECKED_TAIL:]
+            self.changed = time.monotonic()
+
+    def _tail_stands(self, fd: int) -> bool:
+        return os.pread(fd, len(self.tail), self.fed - len(self.tail)) == self.tail
+
+
+def open_session(path: Path) -> BinaryIO:
+    """A session file, read-only. Raises SessionFileError for what is no regular file of a bearable size."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise SessionFileError(f"{path}: {error.strerror}") from None
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > FILE_LIMIT:
+        os.close(fd)
+        raise SessionFileError(f"{path}: no regular file of at most {FILE_LIMIT} bytes")
+    return open(fd, "rb")
+
+
+class Sessions:
+    """Which sessions are followed, by session id. Methods may be called from any thread."""
+
+    def __init__(self, log: logging.Logger, caught_up: Callable[[Transcript], None] | None = None) -> None:
+        self._log = log
+        self._caught_up = caught_up
+        self._followed: dict[str, Followed] = {}
+        self._guard = threading.Lock()
+        self._changed: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def follow(self, session_id: str, path: Path) -> None:
+        """Follow a session; beyond a number of them, the one that changed longest ago is let go."""
+        if not path.is_absolute() or path.suffix != ".jsonl":
+            return
+        with self._guard:
+            known = self._followed.pop(session_id, None)
+            self._followed[session_id] = known if known is not None and known.path == path else Followed(path)
+            while len(self._followed) > MOST_FOLLOWED:
+                oldest = min(self._followed, key=lambda key: self._followed[key].changed)
+                del self._followed[oldest]
+        self._wake()
+
+    def unfollow(self, session_id: str) -> None:
+        with self._guard:
+            self._followed.pop(session_id, None)
+        self._wake()
+
+    def transcript(self, session_id: str, path: Path) -> Transcript:
+        """The session as its file has it now. Raises SessionFileError, TranscriptError."""
+        with self._guard:
+            followed = self._followed.get(session_id)
+        if followed is not None and followed.path == path:
+            try:
+                followed.catch_up()
+                with followed.lock:
+                    return followed.reader.transcript()
+            except SessionFileError:
+                self.unfollow(session_id)
+        with open_session(path) as file:
+            raw = file.read()
+        return read_transcript(raw[: raw.rfind(b"\n") + 1] or raw, name=path.name)
+
+    def listing(self) -> list[dict[str, object]]:
+        """For `status`: each session's id, how much of it has been read, and how long ago it changed."""
+        now = time.monotonic()
+        with self._guard:
+            return [
+                {"session": key, "bytes": each.fed, "idle_s": round(now - each.changed)}
+                for key, each in self._followed.items()
+            ]
+
+    def is_any_live(self) -> bool:
+        """Whether a followed session's file changed lately."""
+        now = time.monotonic()
+        with self._guard:
+            return any(now - each.changed < LIVE_SECONDS for each in self._followed.values())
+
+    def _wake(self) -> None:
+        if self._loop is not None and self._changed is not None:
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._changed.set)
+
+    async def watch(self) -> None:
+        """Keep the followed sessions' state warm until cancelled."""
+        from watchfiles import awatch
+
+        self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
+        while True:
+            self._changed.clear()
+            with self._guard:
+                wanted = {str(each.path): key for key, each in self._followed.items()}
+            folders = sorted({str(Path(path).parent) for path in wanted if Path(path).parent.is_dir()})
+            await asyncio.gather(*(asyncio.to_thread(self._read_ahead, key) for key in wanted.values()))
+            if not folders:  # a session's folder comes with its first prompt
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), RECHECK_SECONDS if wanted else None)
+                continue
+            try:
+                async for batch in awatch(
+                    *folders, recursive=False, stop_event=self._changed, watch_filter=None, step=200, debounce=2000
+                ):
+                    for path in {path for _, path in batch}:
+                        if path in wanted:
+                            await asyncio.to_thread(self._read_ahead, wanted[path])
+            except (OSError, RuntimeError) as error:  # a folder went away, or the system gives no more watches
+                self._log.warning("watching failed: %s", failure_of(error))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), 60)
+
+    def _read_ahead(self, session_id: str) -> None:
+        """Parse what was appended, before anybody asks. A file that cannot be read is let go."""
+        with self._guard:
+            followed = self._followed.get(session_id)
+        if followed is None:
+            return
+        try:
+            if not followed.path.exists():  # a session's file comes with its first prompt
+                return
+            followed.catch_up()
+            if self._caught_up is not None and followed.fed > 1.1 * followed.announced + ANNOUNCE_BYTES:
+                followed.announced = followed.fed
+                with followed.lock:
+                    transcript = followed.reader.transcript()
+                self._caught_up(transcript)
+        except (SessionFileError, TranscriptError, OSError) as error:
+            self._log.warning("session %s is not followed any more: %s", session_id, type(error).__name__)
+            self.unfollow(session_id)

@@ -1,0 +1,301 @@
+"""The hook client: hands what Claude Code says to the daemon, and prints what comes back.
+
+Started as ``python3 -I -S -E client.py <command>`` with the hook's JSON on stdin. Standard library only, nothing
+of ours imported, and nothing imported that is not used: its start is most of its cost. What is needed only when
+no daemon answers stands in ``starter.py`` beside it and is compiled only then. It must run on the ``python3`` of
+older systems (3.8 and up). The rules for the runtime folder and the socket's name live here, and the daemon
+imports them from here, since this file can import nothing.
+
+Whatever goes wrong, it exits 0 within its time: ``compact`` then prints a plan that hands over to Claude Code.
+"""
+
+import _signal  # type: ignore[import-not-found]
+import posix
+import sys
+
+try:
+    import _socket as socket
+except ImportError:  # an interpreter without CPython's own module
+    import socket  # type: ignore[no-redef]
+
+PROTOCOL = 1
+BUILD = "0.1.0"
+"""The version of the whole project. It stands in the socket's name, so an old daemon never serves a new client."""
+HEADER_LIMIT = 64 * 1024
+FRAME_LIMIT = 128 * 1024 * 1024
+"""Bytes of one frame: the event of a 40 MB session shows each output twice, and escaped."""
+PATH_LIMIT = 103
+"""Bytes of a socket's path that every system takes (macOS: 104 with the final NUL)."""
+BUDGET = 1.5
+BUDGET_FOR_EACH_MB = 0.1
+"""Seconds for a call to a warm daemon, and what each MB of stdin adds. LCC_BUDGET_MS replaces the first."""
+GREETING_WAIT = 1.0
+"""Seconds after which a daemon that accepted a connection and says nothing counts as hung."""
+FORWARDED = (b"TYPESAFE_API_KEY", b"CLAUDE_PLUGIN_DATA")
+"""What goes to the daemon from the asking session's environment, besides LCC_*."""
+
+
+class GiveUpError(Exception):
+    """This call cannot be served. ``reason`` is a machine word, ``say`` one line with the way out."""
+
+    def __init__(self, reason: str, say: str) -> None:
+        super().__init__(say)
+        self.reason = reason
+        self.say = say
+
+
+class OutOfTimeError(Exception):
+    """The alarm rang: the call's time is over."""
+
+
+class AbsentError(Exception):
+    """Nothing listens at the socket's path, or it went before it greeted."""
+
+
+class SilentError(Exception):
+    """Something accepted ``line`` and does not greet."""
+
+    def __init__(self, line: "socket.socket") -> None:
+        super().__init__()
+        self.line = line
+
+
+def _ring(number: int, frame: object) -> None:
+    raise OutOfTimeError
+
+
+def arm(seconds: float) -> None:
+    """Let the alarm ring in ``seconds``, wherever the program is then; 0 disarms it."""
+    _signal.signal(_signal.SIGALRM, _ring)
+    _signal.setitimer(_signal.ITIMER_REAL, seconds)
+
+
+def runtime_folder(env: "dict[bytes, bytes]") -> bytes:
+    """$LCC_RUNTIME_DIR, else $XDG_RUNTIME_DIR/lcc where that is ours, else ~/.cache/lcc/run. Not checked yet."""
+    named = env.get(b"LCC_RUNTIME_DIR")
+    if named:
+        return named
+    system = env.get(b"XDG_RUNTIME_DIR")
+    if system and system.startswith(b"/"):
+        try:
+            if posix.stat(system).st_uid == posix.geteuid():
+                return system + b"/lcc"
+        except OSError:
+            pass
+    return home_folder(env) + b"/.cache/lcc/run"
+
+
+def home_folder(env: "dict[bytes, bytes]") -> bytes:
+    """The user's home; refused where root was given someone else's, whom what it makes there would lock out."""
+    home = env.get(b"HOME", b"")
+    if not home.startswith(b"/"):
+        raise GiveUpError("no-home", "HOME is no absolute path: set it, or set LCC_RUNTIME_DIR")
+    if posix.geteuid() == 0:
+        try:
+            owner = posix.stat(home).st_uid
+        except OSError:
+            owner = 0
+        if owner:
+            raise GiveUpError("foreign-home", f"root with the home of user {owner} is refused: use sudo -H")
+    return home
+
+
+def check_folder(folder: bytes) -> None:
+    """Refuse a runtime folder that others could write to or stand in for. FileNotFoundError where there is none."""
+    name = name_of(folder)
+    if not folder.startswith(b"/"):
+        raise GiveUpError("runtime-folder", f"the runtime folder {name} is no absolute path")
+    found = posix.lstat(folder)
+    if found.st_mode & 0o170000 != 0o040000:
+        raise GiveUpError("runtime-folder", f"{name} is no folder (a link is not followed): remove it")
+    if found.st_uid != posix.geteuid():
+        raise GiveUpError("runtime-folder", f"{name} belongs to user {found.st_uid}: remove it, or set LCC_RUNTIME_DIR")
+    if found.st_mode & 0o077:
+        raise GiveUpError("runtime-folder", f"{name} is open to other users: run chmod 700 {name}")
+
+
+def socket_path(folder: bytes, build: str = BUILD) -> bytes:
+    """The socket's path. One that is too long for a socket stands in /tmp/lcc-<uid>/, under the same rules."""
+    path = b"%s/d-%d-%s.sock" % (folder, PROTOCOL, build.encode())
+    if len(path) <= PATH_LIMIT:
+        return path
+    import zlib
+
+    return b"/tmp/lcc-%d/%08x%08x.sock" % (posix.geteuid(), zlib.crc32(path), zlib.adler32(path))
+
+
+def name_of(path: bytes) -> str:
+    """A path for a message: one line, whatever bytes it has."""
+    return ascii(path.decode("utf-8", "surrogateescape"))[1:-1]
+
+
+def connect(path: bytes) -> "socket.socket":
+    """A connection, not greeted yet. Raises AbsentError or GiveUpError."""
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        check_folder(path.rpartition(b"/")[0])
+        line.connect(path)
+    except (FileNotFoundError, ConnectionRefusedError):
+        line.close()
+        raise AbsentError from None
+    except OSError as error:  # a refused permission is not "stale": nothing is started, nothing removed
+        raise GiveUpError("no-access", f"{name_of(path)} cannot be reached: {error.strerror}") from None
+    return line
+
+
+def greet(line: "socket.socket") -> int:
+    """Read the daemon's greeting, which it sends before it reads anything. Returns its process id."""
+    line.settimeout(GREETING_WAIT)
+    try:
+        words = receive(line, HEADER_LIMIT).split()
+    except socket.timeout:  # noqa: UP041 - a class of its own before Python 3.10
+        raise SilentError(line) from None
+    except OSError:
+        raise AbsentError from None
+    if len(words) < 4 or words[0] != b"lcc":
+        raise GiveUpError("not-lcc", "what answers at the daemon's socket is not lcc: run lcc-daemon restart")
+    if words[1:3] != [b"%d" % PROTOCOL, BUILD.encode()]:
+        spoken = name_of(b" ".join(words[1:3]))
+        raise GiveUpError(
+            "other-version",
+            f"the daemon is of protocol and build {spoken}, this client of {PROTOCOL} {BUILD}: run lcc-daemon restart",
+        )
+    return int(words[3])
+
+
+def receive(line: "socket.socket", limit: int) -> bytearray:
+    """One frame: four bytes of length, most significant first, then so many bytes."""
+    size = int.from_bytes(exactly(line, 4), "big")
+    if size > limit:
+        raise GiveUpError("bad-answer", f"the daemon's answer of {size} bytes is over the limit of {limit}")
+    return exactly(line, size)
+
+
+def exactly(line: "socket.socket", size: int) -> bytearray:
+    data = bytearray(size)
+    view = memoryview(data)
+    while view:
+        got = line.recv_into(view)
+        if not got:
+            raise AbsentError
+        view = view[got:]
+    return data
+
+
+def ask(line: "socket.socket", header: bytes, chunks: "list[bytes]") -> "tuple[str, bytearray]":
+    """Send a request over a greeted line. Returns what to say on stderr (mostly nothing) and the bytes for stdout.
+
+    An answer is a header frame, ``<status> <number>\\n<text>``, and a body frame. Status ``wait`` asks for more
+    time, in ms; ``error`` has a machine word on the first line of its text and what to say on the second.
+    """
+    line.settimeout(None)  # the alarm bounds it from here
+    try:
+        size = sum(map(len, chunks))
+        line.sendall(len(header).to_bytes(4, "big") + header + size.to_bytes(4, "big"))
+        for chunk in chunks:
+            line.sendall(chunk)
+    except OSError:  # it may have refused the request before it was all sent: its answer says why
+        pass
+    try:
+        while True:
+            first, _, text = receive(line, HEADER_LIMIT).decode("utf-8", "replace").partition("\n")
+            body = receive(line, FRAME_LIMIT)
+            status, _, number = first.partition(" ")
+            if status == "wait":
+                arm(min(int(number), 600_000) / 1000)
+            elif status == "ok":
+                return text, body
+            else:
+                reason, _, say = text.partition("\n")
+                raise GiveUpError(reason, say)
+    except (AbsentError, OSError):
+        raise GiveUpError("daemon-died", "the daemon ended in the middle: see lcc-daemon logs") from None
+
+
+def header_for(command: str, env: "dict[bytes, bytes]") -> bytes:
+    """``key=value`` fields with NUL between them: every byte that a path or a variable can hold goes as it is."""
+    fields = [b"protocol=%d" % PROTOCOL, b"build=" + BUILD.encode(), b"command=" + command.encode()]
+    for key, value in env.items():
+        if key.startswith(b"LCC_") or key in FORWARDED:
+            fields.append(b"env." + key + b"=" + value)
+    return b"\0".join(fields)
+
+
+def read_stdin() -> "list[bytes]":
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        chunk = posix.read(0, 1 << 20)
+        if not chunk:
+            return chunks
+        size += len(chunk)
+        if size > FRAME_LIMIT:
+            raise GiveUpError("too-large", f"the session's event is over {FRAME_LIMIT >> 20} MB")
+        chunks.append(chunk)
+
+
+def write_out(fd: int, data: "bytes | bytearray") -> None:
+    view = memoryview(data)
+    while view:
+        view = view[posix.write(fd, view) :]
+
+
+def slow_path() -> object:
+    """``starter.py``, loaded so that its ``from lcc_hook.client import …`` finds this running file."""
+    if __name__ == "__main__":
+        sys.modules["lcc_hook.client"] = sys.modules["__main__"]
+        sys.path.insert(0, __file__.rpartition("/lcc_hook/")[0] or "..")
+        sys.dont_write_bytecode = True
+    import lcc_hook.starter
+
+    return lcc_hook.starter
+
+
+def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearray]":
+    """One call: connect, read stdin, send, receive; where no daemon answers, what ``starter.py`` does about it."""
+    silent = line = refused = None
+    folder = runtime_folder(env)
+    try:
+        line = connect(socket_path(folder))
+    except AbsentError:
+        pass
+    except GiveUpError as gave:
+        refused = gave
+    budget = int(env.get(b"LCC_BUDGET_MS", b"0")) / 1000 or BUDGET
+    arm(budget)
+    chunks = read_stdin()
+    if refused:  # said only now: who still writes to us would see a broken pipe, and not the reason
+        raise refused
+    arm(budget + BUDGET_FOR_EACH_MB * sum(map(len, chunks)) / 1e6)
+    header = header_for(command, env)
+    if line is not None:
+        try:
+            greet(line)
+            return ask(line, header, chunks)
+        except AbsentError:
+            pass
+        except SilentError:
+            silent = line
+    from_starter: tuple[str, bytes | bytearray] = slow_path().serve(  # type: ignore[attr-defined]
+        command, folder, env, header, chunks, silent
+    )
+    return from_starter
+
+
+def main(words: "list[str]") -> None:
+    command = words[0] if words else ""
+    arm(BUDGET)
+    try:
+        say, out = run(command, posix.environ)
+        write_out(1, out)
+        write_out(2, say.encode())
+    except Exception as error:
+        arm(1.0)
+        slow_path().fail(command, error)  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    finally:
+        posix._exit(0)  # a hook never fails, and there is nothing to tidy up that takes a millisecond

@@ -1,0 +1,393 @@
+"""What the hook client does when no daemon answers: start one, end a hung one, say what is missing.
+
+Loaded by ``client.py`` only then, and used by ``lcc-daemon`` too, so that there is one way to start a daemon and
+one winner, whoever asks. Standard library only; runs on Python 3.8 and up.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import time
+
+from lcc_hook.client import (
+    BUILD,
+    PROTOCOL,
+    AbsentError,
+    GiveUpError,
+    OutOfTimeError,
+    SilentError,
+    arm,
+    ask,
+    check_folder,
+    connect,
+    greet,
+    name_of,
+    socket_path,
+    write_out,
+)
+
+ON_LINUX: bool = sys.platform.startswith("linux")
+START_BUDGET = 8.0
+"""Seconds for a call that must start the daemon first. LCC_START_BUDGET_MS replaces it."""
+TERM_WAIT = 2.0
+"""Seconds that a daemon which does not answer gets between SIGTERM and SIGKILL."""
+BACK_OFF = (3, 60.0, 300.0)
+"""After so many crashes within so many seconds, stay down for so many seconds."""
+STARTING_COMMANDS = ("compact", "session-start", "pre-compact")
+"""The others only tell something to a daemon that runs: none is started to hear that a session has ended."""
+KEPT_VARIABLES = (b"HOME", b"PATH", b"LANG", b"TZ", b"TMPDIR", b"USER", b"LOGNAME", b"SSL_CERT_FILE", b"SSL_CERT_DIR")
+KEPT_PREFIXES = (b"LC_", b"LCC_", b"XDG_", b"TYPESAFE_")
+KEPT_PROXIES = (b"HTTPS_PROXY", b"HTTP_PROXY", b"ALL_PROXY", b"NO_PROXY")
+
+
+def serve(
+    command: str,
+    folder: bytes,
+    env: "dict[bytes, bytes]",
+    header: bytes,
+    chunks: "list[bytes]",
+    silent: "socket.socket | None",
+) -> "tuple[str, bytes | bytearray]":
+    """Finish a call that no daemon answered. ``silent`` is the line to one that hangs, else None."""
+    if command not in STARTING_COMMANDS:
+        return "", b""
+    budget = int(env.get(b"LCC_START_BUDGET_MS", b"0")) / 1000 or START_BUDGET
+    arm(budget)
+    words = b""
+    if command == "session-start":
+        from lcc_hook.environment import prepare
+
+        make_folder(folder)
+        words = prepare(folder, env)
+        if not any(b'"compact"' in chunk for chunk in chunks):  # only then does the session wait for an answer
+            if leave_to_a_child():
+                return "", words
+            arm(4 * budget)
+    if silent is not None:
+        end_hung(folder, peer_pid(silent))
+    start_daemon(folder, env)
+    line = connect(socket_path(folder))
+    greet(line)
+    say, body = ask(line, header, chunks)
+    return say, body or words
+
+
+def leave_to_a_child() -> bool:
+    """Go on in a process of its own. True in the one that Claude Code waits for, which is done."""
+    if os.fork():
+        return True
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nothing, fd)
+    return False
+
+
+def fail(command: str, error: BaseException) -> None:
+    """Say in one line why nothing was done, in the form that Claude Code shows for this command."""
+    if isinstance(error, GiveUpError):
+        reason, why = error.reason, error.say
+    elif isinstance(error, OutOfTimeError):
+        reason, why = "out-of-time", "no answer in time; see lcc-daemon status"
+    elif isinstance(error, SilentError):
+        reason, why = "unresponsive", "the daemon does not answer: run lcc-daemon restart"
+    elif isinstance(error, AbsentError):
+        reason, why = "start-failed", "the daemon went as it came: see lcc-daemon logs"
+    else:
+        reason, why = "client-error", f"{type(error).__name__} in the hook client: {error}"
+    line = " ".join(f"lcc: {why}".split())
+    if command == "compact":
+        line = " ".join(f"left to the built-in summary: {why}".split())
+        write_out(1, json.dumps({"v": 1, "action": "hand-over", "reason": reason, "say": line}).encode())
+    elif command == "session-start":
+        write_out(1, json.dumps({"systemMessage": line}).encode())
+    write_out(2, (line + "\n").encode("utf-8", "replace"))
+
+
+# ---------------------------------------------------------------- starting
+
+
+class StartLock:
+    """Held by the one who starts, or ends, the daemon. ``waited``: someone else held it when we came."""
+
+    def __init__(self, folder: bytes) -> None:
+        self.fd = os.open(file_of(folder, "start"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self.waited = False
+        try:
+            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.waited = True
+            fcntl.flock(self.fd, fcntl.LOCK_EX)
+
+    def __enter__(self) -> "StartLock":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.fd)
+
+
+def file_of(folder: bytes, kind: str) -> bytes:
+    """A file of this build's daemon in the runtime folder: ``lock``, ``start``, ``pid``, ``crashes`` …"""
+    return b"%s/d-%d-%s.%s" % (folder, PROTOCOL, BUILD.encode(), kind.encode())
+
+
+def make_folder(folder: bytes) -> None:
+    """Make a private folder, and check it. One that was there keeps the rights it has."""
+    try:
+        check_folder(folder)
+        return
+    except FileNotFoundError:
+        pass
+    try:
+        os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise GiveUpError("runtime-folder", f"{name_of(folder)} cannot be made: {error.strerror}") from None
+    check_folder(folder)
+
+
+def start_daemon(folder: bytes, env: "dict[bytes, bytes]", by_hand: bool = False) -> None:
+    """Have a daemon that greets: whoever comes first starts it, the others wait for that.
+
+    ``by_hand`` is a person's own start: it ends the pause after crashes. Raises GiveUpError with the reason,
+    which for those who waited is the reason of the one they waited for.
+    """
+    make_folder(folder)
+    came = time.time()
+    with StartLock(folder) as lock:
+        if is_alive(socket_path(folder)):
+            return
+        failure = file_of(folder, "failure")
+        if lock.waited and modified(failure) >= came:
+            raise GiveUpError("start-failed", read_small(failure).decode("utf-8", "replace"))
+        if by_hand:
+            write_small(file_of(folder, "crashes"), b"")
+        refuse_after_crashes(folder, time.time())
+        try:
+            spawn(interpreter(folder, env), folder, env)
+        except GiveUpError as gave:
+            write_small(failure, gave.say.encode("utf-8", "replace"))
+            raise
+
+
+def is_alive(path: bytes) -> bool:
+    """Whether a daemon greets at ``path``. Raises SilentError where one listens and does not."""
+    try:
+        line = connect(path)
+        try:
+            greet(line)
+        finally:
+            line.close()
+        return True
+    except AbsentError:
+        return False
+
+
+def interpreter(folder: bytes, env: "dict[bytes, bytes]") -> "list[bytes]":
+    """The command line that starts our Python package. hook/README.md says in which order it is looked for."""
+    named = env.get(b"LCC_PYTHON")
+    if named:
+        return [named, b"-I", b"-m", b"lcc_daemon"]
+    for data in data_folders(folder, env):
+        if is_ready(data):
+            return [data + b"/venv/bin/python", b"-I", b"-m", b"lcc_daemon"]
+    for place in env.get(b"PATH", b"").split(b":"):
+        if place.startswith(b"/") and os.access(place + b"/lcc-daemon", os.X_OK):
+            return [place + b"/lcc-daemon"]
+    raise GiveUpError(
+        "not-installed",
+        "its Python environment is not there yet: start a new session, which sets it up in about a minute, "
+        "or run pipx install lcc-claude-code",
+    )
+
+
+def data_folders(folder: bytes, env: "dict[bytes, bytes]") -> "list[bytes]":
+    """Where the plugin's own environment may stand, best first.
+
+    A command hook is told; the module's processes are not, so each session start leaves it in the runtime folder.
+    Before the first one, the place follows from where the client's own file was installed.
+    """
+    found = [env.get(b"CLAUDE_PLUGIN_DATA", b""), read_small(folder + b"/plugin-data")]
+    places = os.fsencode(os.path.abspath(__file__)).split(b"/")
+    if len(places) > 8 and places[-7] == b"cache":  # …/plugins/cache/<marketplace>/<plugin>/<version>/hook/lcc_hook/
+        found.append(b"/".join([*places[:-7], b"data", places[-5] + b"-" + places[-6]]))
+    return [data for data in found if data.startswith(b"/")]
+
+
+def is_ready(data: bytes) -> bool:
+    """Whether the environment in the plugin's data folder was built whole, and from this build."""
+    return read_small(data + b"/venv/lcc-build") == BUILD.encode()
+
+
+def spawn(program: "list[bytes]", folder: bytes, env: "dict[bytes, bytes]") -> None:
+    """Start the daemon detached, and wait until it says through a pipe that it is ready, or why it is not."""
+    clean = {key: value for key, value in env.items() if is_kept(key)}
+    clean[b"LCC_RUNTIME_DIR"] = folder
+    words = [*program, b"run", b"--ready-fd", b"3", b"--build", BUILD.encode()]
+    reader, writer = os.pipe()
+    said = os.open(file_of(folder, "output"), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    first = os.fork()
+    if not first:
+        detach(words, clean, writer, said)
+    os.close(writer)
+    os.waitpid(first, 0)
+    answer = b""
+    while not answer.endswith(b"\n"):
+        got = os.read(reader, 4096)
+        if not got:
+            break
+        answer += got
+    os.close(reader)
+    last = os.pread(said, 65536, 0).decode("utf-8", "replace").strip().split("\n")[-1]
+    os.close(said)
+    if answer.strip() in (b"ready", b"taken"):  # taken: another one won, which is as good
+        wait_for(socket_path(folder))
+        return
+    reason = answer.decode("utf-8", "replace").strip() or f"the daemon ended at once: {last or 'it said nothing'}"
+    raise GiveUpError("start-failed", f"{reason} (see lcc-daemon logs)")
+
+
+def is_kept(key: bytes) -> bool:
+    return key in KEPT_VARIABLES or key.startswith(KEPT_PREFIXES) or key.upper() in KEPT_PROXIES
+
+
+def detach(words: "list[bytes]", env: "dict[bytes, bytes]", writer: int, said: int) -> None:
+    """In the child: become a process of its own, away from the terminal, the session and its folders."""
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.chdir("/")
+        os.umask(0o077)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (nothing, said, said, writer)]
+        for target, fd in enumerate(high):
+            os.dup2(fd, target)
+        os.closerange(4, 256)
+        os.execve(words[0], words, env)
+    except BaseException as error:
+        os.write(3, f"{name_of(words[0])} cannot be started: {error}\n".encode("utf-8", "replace"))
+    os._exit(1)
+
+
+def wait_for(path: bytes) -> None:
+    """Until a daemon greets at ``path``; the alarm ends it."""
+    while not is_alive(path):
+        time.sleep(0.02)
+
+
+def refuse_after_crashes(folder: bytes, now: float) -> None:
+    """Stay down for a while after crash upon crash. A daemon notes its predecessor's crash when it starts."""
+    count, within, pause = BACK_OFF
+    times = [float(word) for word in read_small(file_of(folder, "crashes")).split()[-count:]]
+    if len(times) == count and times[-1] - times[0] <= within and 0 <= now - times[-1] < pause:
+        left = int(pause - (now - times[-1]))
+        raise GiveUpError(
+            "crashed",
+            f"the daemon crashed {count} times within {within:.0f} s and stays down for {left} s more: "
+            "see lcc-daemon logs, or run lcc-daemon start",
+        )
+
+
+# ---------------------------------------------------------------- ending one that hangs
+
+
+def end_hung(folder: bytes, pid: "int | None") -> None:
+    """End a daemon that does not answer, once it is sure that ``pid`` is it: number and start time are on file."""
+    with StartLock(folder) as lock:
+        if lock.waited:
+            try:
+                is_alive(socket_path(folder))
+                return
+            except SilentError:
+                pass
+        known, _, began = read_small(file_of(folder, "pid")).partition(b" ")
+        if pid is None or known != b"%d" % pid or not began or began != start_of(pid):
+            raise GiveUpError("unresponsive", "the daemon does not answer: run lcc-daemon restart")
+        if not end_process(pid, began):
+            raise GiveUpError("unresponsive", f"the daemon (pid {pid}) does not answer and cannot be ended")
+
+
+def end_process(pid: int, began: bytes, patience: float = TERM_WAIT) -> bool:
+    """SIGTERM, and SIGKILL after ``patience`` seconds, to the process ``pid`` that began at ``began``."""
+    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 2.0)):
+        if start_of(pid) != began:
+            return True
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return True
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if start_of(pid) != began:
+                return True
+            time.sleep(0.02)
+    return False
+
+
+def peer_pid(line: "socket.socket") -> "int | None":
+    """Who made the socket listen: SO_PEERCRED on Linux, LOCAL_PEERPID (level 0, option 2) on macOS."""
+    try:
+        if hasattr(socket, "SO_PEERCRED"):
+            found = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            return int.from_bytes(found[:4], sys.byteorder)
+        return line.getsockopt(0, 2)
+    except OSError:
+        return None
+
+
+def start_of(pid: int) -> bytes:
+    """When the process began, in the system's own words; empty where it is gone or only waits to be buried."""
+    if ON_LINUX:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                words = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return b""
+        return b"" if words[0] in (b"Z", b"X") else words[19]
+    import subprocess
+
+    shown = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], stdout=subprocess.PIPE, check=False)
+    state, _, began = shown.stdout.strip().partition(b" ")
+    return b"" if state.startswith(b"Z") else began.strip()
+
+
+# ---------------------------------------------------------------- small files
+
+
+def read_small(path: bytes) -> bytes:
+    """The first 4 KiB of a small file of ours, without the final newline; empty where there is none."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, 4096).rstrip(b"\n")
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def write_small(path: bytes, text: bytes) -> None:
+    """Write a small private file in one step: whoever reads it sees the old text or the new."""
+    beside = b"%s.%d" % (path, os.getpid())
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.write(fd, text + b"\n")
+    finally:
+        os.close(fd)
+    os.rename(beside, path)
+
+
+def modified(path: bytes) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
