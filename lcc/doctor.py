@@ -1,0 +1,292 @@
+"""What can go wrong for a user, looked at in one go, with the next step for each: `lcc doctor`.
+
+Nothing is changed and nothing is started. The daemon is asked through its own command, `lcc-daemon status`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+import orjson
+
+from lcc.config import Config, ConfigError, config_file, load_config, state_folder
+
+State = Literal["ok", "note", "problem"]
+
+OLDEST_PYTHON = (3, 11)
+REPLACING_CLIENT = (2, 1, 332)
+"""The client that the replacement was tried with; it loads the module of a plugin."""
+GUIDING_CLIENT = (2, 1, 197)
+"""The newest client that was seen to ignore the module: its users get the guide."""
+LOW_DISK = 1_000_000_000
+NO_DISK = 100_000_000
+ANSWER_SECONDS = 20.0
+HOOKS = ("session-start", "compact", "pre-compact", "post-compact", "session-end")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: what was found, and what to do where that is not as it should be."""
+
+    name: str
+    state: State
+    found: str
+    next_step: str = ""
+
+
+Run = Callable[[Sequence[str]], tuple[int, str]]
+"""Runs a program and returns its exit code and its stdout; 127 where it cannot be run."""
+
+
+def run_program(words: Sequence[str]) -> tuple[int, str]:
+    """Run one program with a time limit; see `Run`."""
+    try:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=ANSWER_SECONDS, check=False, cwd="/"
+        )
+    except subprocess.TimeoutExpired:
+        return 124, ""
+    except OSError:
+        return 127, ""
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def doctor(env: Mapping[str, str] | None = None, run: Run = run_program) -> list[Check]:
+    """Look at everything, in the order in which a first compaction needs it.
+
+    ``env`` is the environment to judge (default: this process's). Never raises for what it finds.
+    """
+    env = os.environ if env is None else env
+    return [
+        _python(),
+        *_config(env),
+        _client(env, run),
+        _plugin(env),
+        _hooks(env),
+        *_daemon(run),
+        _state(env),
+        *_stash(env),
+        _disk(env),
+        _tokens(),
+    ]
+
+
+def failed(checks: Sequence[Check]) -> bool:
+    """Whether anything stands in the way of a compaction."""
+    return any(check.state == "problem" for check in checks)
+
+
+def render(checks: Sequence[Check]) -> str:
+    """The checks as plain lines, the next step under each that needs one."""
+    width = max(len(check.name) for check in checks)
+    signs = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
+    lines = []
+    for check in checks:
+        lines.append(f"{signs[check.state]}  {check.name.ljust(width)}  {check.found}")
+        if check.next_step:
+            lines.append(f"{' ' * (width + 11)}next: {check.next_step}")
+    problems = sum(check.state == "problem" for check in checks)
+    lines.append(f"{problems} problem(s)" if problems else "nothing stands in the way")
+    return "\n".join(lines) + "\n"
+
+
+def as_json(checks: Sequence[Check]) -> bytes:
+    """The checks for a program: a list of objects with name, state, found and next_step."""
+    return orjson.dumps(
+        [{"name": c.name, "state": c.state, "found": c.found, "next_step": c.next_step or None} for c in checks],
+        option=orjson.OPT_INDENT_2,
+    )
+
+
+# ---------------------------------------------------------------- one function for each thing
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < OLDEST_PYTHON:
+        return Check("python", "problem", f"{version} at {sys.executable}", "install Python 3.11 or newer")
+    return Check("python", "ok", f"{version} at {sys.executable}")
+
+
+def _config(env: Mapping[str, str]) -> Iterator[Check]:
+    file = config_file(env)
+    try:
+        config = load_config(env)
+    except ConfigError as error:
+        yield Check("config", "problem", str(error), "mend it; until then every compaction is left to Claude Code")
+        return
+    chosen = [f"{key}={getattr(config, key)!r} ({source})" for key, source in sorted(config.sources.items())]
+    there = str(file) if file.exists() else f"{file} (not there: defaults)"
+    yield Check("config", "ok", "; ".join([there, *chosen]))
+    if not config.enabled:
+        yield Check("switch", "problem", "lcc is switched off", f"set enabled = true ({config.sources['enabled']})")
+    if config.provider != "rules":
+        yield _judge(config, env)
+
+
+def _judge(config: Config, env: Mapping[str, str]) -> Check:
+    from lcc.judge.settings import Unavailable, jev_server, laya_server
+
+    servers = []
+    if config.provider in ("jev", "auto"):
+        servers.append(jev_server(env, config.jev_model))
+    if config.provider in ("laya", "auto"):
+        servers.append(laya_server(env, config.laya_model))
+    for server in servers:
+        if not isinstance(server, Unavailable):
+            return Check("judge", "ok", f"{server.provider} at {server.host}, model {server.model}")
+    why = "; ".join(reason for server in servers if isinstance(server, Unavailable) for reason in server.why)
+    return Check("judge", "problem", why, 'give it what is missing, or set provider = "rules"')
+
+
+def _client(env: Mapping[str, str], run: Run) -> Check:
+    path = shutil.which("claude", path=env.get("PATH"))
+    if path is None:
+        return Check("claude code", "note", "no claude on PATH", "start lcc doctor where `claude` can be started")
+    code, said = run([path, "--version"])
+    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", said)
+    if code != 0 or numbers is None:
+        return Check("claude code", "problem", f"{path} --version gave no version (exit {code})", "reinstall it")
+    version = (int(numbers[1]), int(numbers[2]), int(numbers[3]))
+    shown = ".".join(map(str, version))
+    if version <= GUIDING_CLIENT:
+        step = "update Claude Code: this version ignores the module, and lcc can only guide its summary"
+        return Check("claude code", "problem", shown, step)
+    if version < REPLACING_CLIENT:
+        return Check("claude code", "note", f"{shown}: lcc was not tried with it", "update Claude Code")
+    return Check("claude code", "ok", shown)
+
+
+def _plugin(env: Mapping[str, str]) -> Check:
+    named = env.get("CLAUDE_CONFIG_DIR")
+    base = Path(named) if named else Path(env.get("HOME") or "~").expanduser() / ".claude"
+    installed = _read_object(base / "plugins" / "installed_plugins.json").get("plugins")
+    found = [key for key in installed if key.startswith("lcc@")] if isinstance(installed, dict) else []
+    if not found:
+        step = "in Claude Code: /plugin marketplace add <checkout>, then /plugin install lcc@lcc"
+        return Check("plugin", "note", f"not installed in {base} (claude --plugin-dir needs no installation)", step)
+    enabled = _read_object(base / "settings.json").get("enabledPlugins")
+    off = [key for key in found if isinstance(enabled, dict) and enabled.get(key) is False]
+    if off:
+        return Check("plugin", "problem", f"{', '.join(off)} is disabled", f"claude plugin enable {off[0]}")
+    return Check("plugin", "ok", f"{', '.join(found)} installed")
+
+
+def _hooks(env: Mapping[str, str]) -> Check:
+    times = _read_object(state_folder(env) / "hooks.json")
+    seen = [f"{hook} {times[hook]}" for hook in HOOKS if isinstance(times.get(hook), str)]
+    if not seen:
+        step = "start a session with the plugin; if this stays so, look for `hooks module` in claude --debug-file LOG"
+        return Check("hooks", "note", "none has come yet", step)
+    if "pre-compact" in times and "compact" not in times:
+        step = "look for `hooks module` in the log of claude --debug-file LOG: the module is not loaded"
+        return Check("hooks", "problem", f"session.compact never came; last: {', '.join(seen)}", step)
+    return Check("hooks", "ok", f"last: {', '.join(seen)}")
+
+
+def _daemon(run: Run) -> Iterator[Check]:
+    code, said = run([sys.executable, "-m", "lcc_daemon", "status", "--json"])
+    try:
+        status = orjson.loads(said)
+    except orjson.JSONDecodeError:
+        status = None
+    if not isinstance(status, dict):
+        yield Check("daemon", "problem", f"lcc-daemon status failed (exit {code})", "reinstall lcc")
+        return
+    yield _daemon_state(status)
+    path = str(status.get("socket", ""))
+    long = path.startswith("/tmp/lcc-") and not str(status.get("runtime_folder", "")).startswith("/tmp/lcc-")
+    found = f"{len(os.fsencode(path))} bytes: {path}"
+    if long:
+        found += f" (its place under {status.get('runtime_folder')} would be too long)"
+    yield Check("socket", "note" if long else "ok", found)
+    if status.get("last_error"):
+        error = status["last_error"]
+        yield Check("last error", "note", f"{error['at']} {error['what']}", f"see {status.get('log')}")
+
+
+def _daemon_state(status: dict[str, object]) -> Check:
+    state = str(status.get("state"))
+    if state in ("running", "busy"):
+        latency = cast("dict[str, object]", status.get("latency_ms") or {})
+        found = f"{state}, pid {status.get('pid')}, build {status.get('build')}, p95 {latency.get('p95')} ms"
+        return Check("daemon", "ok", found)
+    if state in ("not running", "starting", "stopping"):
+        return Check("daemon", "ok", f"{state} (the next session or compaction starts it)")
+    if state == "other version":
+        return Check("daemon", "note", f"{status.get('other')}", "lcc-daemon stop --all ends it now")
+    problem = str(status.get("problem") or state)
+    return Check("daemon", "problem", problem, "see above" if state == "refused" else "lcc-daemon restart")
+
+
+def _state(env: Mapping[str, str]) -> Check:
+    folder = state_folder(env)
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        above = next(parent for parent in folder.parents if parent.exists())
+        if os.access(above, os.W_OK):
+            return Check("state folder", "ok", f"{folder} (not there yet)")
+        return Check("state folder", "problem", f"{above} cannot be written", "set LCC_STATE_DIR to a folder of yours")
+    except OSError as error:
+        return Check("state folder", "problem", f"{folder}: {error.strerror}", "set LCC_STATE_DIR")
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        step = "move it away, or set LCC_STATE_DIR"
+        return Check("state folder", "problem", f"{folder} is no folder of yours", step)
+    if found.st_mode & 0o077:
+        return Check("state folder", "problem", f"{folder} is open to other users", f"chmod 700 {folder}")
+    return Check("state folder", "ok", str(folder))
+
+
+def _stash(env: Mapping[str, str]) -> Iterator[Check]:
+    from lcc.stash.folder import StashFolderError, check_folder, stash_folder
+
+    folder = stash_folder()
+    try:
+        check_folder(folder)
+    except FileNotFoundError:
+        return
+    except StashFolderError as error:
+        yield Check("stash", "problem", f"{folder}: {error.strerror}", "see `lcc stash list`")
+    except OSError as error:
+        yield Check("stash", "problem", f"{folder}: {error.strerror}", "set LCC_STASH_DIR to a folder of yours")
+    else:
+        yield Check("stash", "ok", str(folder))
+
+
+def _disk(env: Mapping[str, str]) -> Check:
+    folder = state_folder(env)
+    above = folder if folder.exists() else next(parent for parent in folder.parents if parent.exists())
+    free = shutil.disk_usage(above).free
+    found = f"{free / 1e9:.1f} GB free for {folder}"
+    if free < NO_DISK:
+        return Check("disk", "problem", found, "free some space: nothing can be stashed or logged")
+    return Check("disk", "note" if free < LOW_DISK else "ok", found)
+
+
+def _tokens() -> Check:
+    from lcc.tokens import counter
+
+    method = counter().method
+    if method.startswith("~"):
+        return Check("tokens", "note", f"{method}: no vocabulary, figures are estimates", "reinstall lcc")
+    return Check("tokens", "ok", method)
+
+
+def _read_object(file: Path) -> dict[str, object]:
+    """A small JSON object; empty for anything else."""
+    try:
+        with open(file, "rb") as opened:
+            value = orjson.loads(opened.read(4 * 1024 * 1024))
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return value if isinstance(value, dict) else {}
