@@ -10,8 +10,8 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -37,6 +37,9 @@ COMMANDS: dict[str, _Command] = {
     ),
     "explain": _Command("lcc.commands.explain:explain", "Show what a pass removed, what it kept, and why."),
     "recall": _Command("lcc.commands.recall:recall", "Give back an output that a note stands for."),
+    "stash": _Command("lcc.commands.stash:app", "Look at, verify and clean up what lcc keeps for its notes."),
+    "recall": _Command("lcc.commands.recall:recall", "Give back an output that a note stands for."),
+    "mcp": _Command("lcc.commands.mcp:mcp", "Serve recall, compact_transcript and explain to an agent."),
     "stash": _Command("lcc.commands.stash:app", "Look after the stash: list, show, verify, gc."),
 }
 
@@ -84,9 +87,9 @@ def _not_loaded() -> None:
     raise AssertionError("only the command that was asked for is run")
 
 
-def _load(where: str) -> Callable[..., None]:
+def _load(where: str) -> Any:
     module, _, attribute = where.partition(":")
-    loaded: Callable[..., None] = getattr(importlib.import_module(module), attribute)
+    return getattr(importlib.import_module(module), attribute)
     return loaded
 
 

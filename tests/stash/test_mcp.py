@@ -1,0 +1,204 @@
+"""The MCP server over real standard input and output, asked by the official SDK's client."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from lcc.relevance.notes import find_note
+from lcc.stash import Stash
+from lcc.stash.objects import object_path
+
+pytest.importorskip("mcp", reason="the MCP server is an optional extra")
+
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp_types import CallToolResult, ImageContent, TextContent
+
+TEXT = "".join(f"line {number} of the output\n" for number in range(1, 3001))
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+Ask = Callable[[Client], Awaitable[None]]
+
+
+@pytest.fixture
+def stash(tmp_path: Path) -> Stash:
+    return Stash(tmp_path / "stash", "s")
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Callable[[Ask], None]:
+    """Runs questions against a server process with a home and a stash of its own."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("LCC_", "CLAUDE_", "XDG_"))}
+    environment |= {"HOME": str(tmp_path), "LCC_STASH_DIR": str(tmp_path / "stash")}
+    server = StdioServerParameters(
+        command=sys.executable, args=["-c", "from lcc.cli import main; main(['mcp'])"], env=environment
+    )
+
+    def run(questions: Ask) -> None:
+        async def session() -> None:
+            async with Client(server, read_timeout_seconds=60) as client:
+                await questions(client)
+
+        anyio.run(session)
+
+    return run
+
+
+def texts(result: CallToolResult) -> list[str]:
+    assert not result.is_error, result.content
+    return [block.text for block in result.content if isinstance(block, TextContent)]
+
+
+def error(result: CallToolResult) -> str:
+    assert result.is_error
+    return "".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+def session_file(folder: Path) -> Path:
+    """A payload with one large old output and enough after it."""
+    messages: list[dict[str, object]] = [
+        {"role": "user", "text": "Make the build pass"},
+        {
+            "role": "assistant",
+            "text": "",
+            "toolUses": [{"tool_use_id": "toolu_1", "tool": "Bash", "input": {"command": "make -j all"}}],
+        },
+        {"role": "user", "toolResults": [{"tool_use_id": "toolu_1", "text": TEXT}]},
+    ]
+    messages += [{"role": "assistant", "text": f"step {index}"} for index in range(60)]
+    path = folder / "transcript.json"
+    path.write_text(json.dumps({"messages": messages}))
+    return path
+
+
+def test_the_tools_are_described_well_enough_to_be_used(ask: Callable[[Ask], None]) -> None:
+    """Three tools; recall's description shows the note as it stands; every parameter is described."""
+
+    async def questions(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(tools) == {"recall", "compact_transcript", "explain"}
+        assert find_note("[removed: 812 tokens · lcc recall 0123456789ab]") is not None
+        assert "[removed: 812 tokens · lcc recall 0123456789ab]" in (tools["recall"].description or "")
+        for tool in tools.values():
+            for name, schema in tool.input_schema["properties"].items():
+                assert schema.get("description"), (tool.name, name)
+        assert tools["recall"].input_schema["required"] == ["id"]
+
+    ask(questions)
+
+
+def test_recall_gives_every_byte_page_by_page(ask: Callable[[Ask], None], stash: Stash) -> None:
+    """Following the named offsets puts the output together; lines and grep give a part."""
+    sha = stash.put(TEXT.encode()).sha256
+
+    async def questions(client: Client) -> None:
+        got, offset = "", 0
+        for _ in range(20):
+            blocks = texts(await client.call_tool("recall", {"id": sha[:12], "offset": offset}))
+            assert len(blocks[0]) <= 16_000
+            got += blocks[0]
+            if "offset=" not in blocks[-1]:
+                break
+            offset = int(blocks[-1].split("offset=")[1].rstrip("]"))
+        assert got == TEXT
+        lines = texts(await client.call_tool("recall", {"id": sha[:12], "lines": "5-6"}))
+        assert lines == ["line 5 of the output\nline 6 of the output"]
+        found = texts(await client.call_tool("recall", {"id": sha[:12], "grep": "line 299[89]"}))
+        assert found == ["2998:line 2998 of the output\n2999:line 2999 of the output"]
+
+    ask(questions)
+
+
+def test_recall_gives_an_image_as_an_image(ask: Callable[[Ask], None], stash: Stash) -> None:
+    """With its type and its bytes."""
+    sha = stash.put(PNG).sha256
+
+    async def questions(client: Client) -> None:
+        (block,) = (await client.call_tool("recall", {"id": sha[:12]})).content
+        assert isinstance(block, ImageContent)
+        assert (block.mime_type, base64.b64decode(block.data)) == ("image/png", PNG)
+
+    ask(questions)
+
+
+def test_errors_say_what_to_do(ask: Callable[[Ask], None], stash: Stash) -> None:
+    """Unknown and damaged objects, parts that are not there, arguments out of range; the server lives on."""
+    whole, damaged = stash.put(TEXT.encode()).sha256, stash.put(b"damaged").sha256
+    binary = stash.put(b"\xff\xfe\x00").sha256
+    object_path(stash.folder, damaged).write_bytes(b"rotten")
+
+    async def questions(client: Client) -> None:
+        cases: list[tuple[dict[str, object], str]] = [
+            ({"id": "0" * 12}, "no object"),
+            ({"id": damaged}, "damaged"),
+            ({"id": binary}, "-o FILE"),
+            ({"id": whole, "lines": "9000-"}, "3001 lines"),
+            ({"id": whole, "lines": "x"}, "a-b"),
+            ({"id": whole, "grep": "("}, "no regular expression"),
+            ({"id": whole, "offset": 10**8}, "counted from 0"),
+            ({"id": whole, "limit": 10**9}, "limit"),
+            ({"id": "short"}, "id"),
+            ({}, "id"),
+        ]
+        for arguments, said in cases:
+            assert said in error(await client.call_tool("recall", arguments))
+        assert texts(await client.call_tool("recall", {"id": whole, "lines": "1"})) == ["line 1 of the output"]
+
+    ask(questions)
+
+
+def test_compacting_recalling_and_explaining_a_session(ask: Callable[[Ask], None], tmp_path: Path) -> None:
+    """The agent compacts a file, follows the note, and reads why; without an output nothing is written."""
+    path = session_file(tmp_path)
+    before = path.read_bytes()
+    out, report = tmp_path / "out.json", tmp_path / "report.json"
+
+    async def questions(client: Client) -> None:
+        asked: dict[str, object] = {"path": str(path), "rules_mode": "stashed"}
+        (dry,) = texts(await client.call_tool("compact_transcript", asked))
+        assert json.loads(dry)["tool_calls_stashed"] == 1
+        assert not (tmp_path / "stash").exists()
+
+        asked |= {"output": str(out), "report": str(report)}
+        (figures,) = texts(await client.call_tool("compact_transcript", asked))
+        assert json.loads(figures)["written"] == [str(report), str(out)]
+        note = find_note(json.loads(out.read_text())["messages"][2]["toolResults"][0]["text"])
+        assert note is not None
+        (first, *_) = texts(await client.call_tool("recall", {"id": note.target}))
+        assert TEXT.startswith(first)
+        (why,) = texts(await client.call_tool("explain", {"path": str(report)}))
+        assert "stashed" in why
+
+        assert "there is such a file" in error(await client.call_tool("compact_transcript", asked))
+        (tmp_path / "broken.json").write_text('{"messages": [')
+        assert "line 1" in error(await client.call_tool("compact_transcript", {"path": str(tmp_path / "broken.json")}))
+        assert "no such file" in error(await client.call_tool("compact_transcript", {"path": str(tmp_path / "none")}))
+        assert "not a report" in error(await client.call_tool("explain", {"path": str(path)}))
+
+    ask(questions)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("written", [("output",), ("report",), ("output", "report")])
+def test_each_named_file_gets_what_its_name_says(
+    ask: Callable[[Ask], None], tmp_path: Path, written: tuple[str, ...]
+) -> None:
+    """The session in output, the report in report, in any combination."""
+    path = session_file(tmp_path)
+
+    async def questions(client: Client) -> None:
+        asked: dict[str, object] = {"path": str(path)} | {name: str(tmp_path / name) for name in written}
+        texts(await client.call_tool("compact_transcript", asked))
+
+    ask(questions)
+    for name in written:
+        found = json.loads((tmp_path / name).read_text())
+        assert ("messages" in found) == (name == "output")
+        assert ("decisions" in found) == (name == "report")
