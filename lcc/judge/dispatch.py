@@ -55,6 +55,8 @@ def send_all(
             except Exception as error:  # a thread that died in silence would hold up the pass
                 outcome = Failure(f"the request could not be made ({type(error).__name__})")
             done.put(_Done(index, outcome))
+            if isinstance(outcome, Failure) and outcome.refused:
+                stop.now()  # here, and not where it is collected: another request may be about to go out
 
     for _ in range(min(max_workers, count)):
         # Daemon threads: one that hangs in a read must not hold up the end of the process.

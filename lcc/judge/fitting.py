@@ -8,11 +8,11 @@ two parts only makes the whole shorter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lcc.judge.errors import TranscriptFitError
-from lcc.judge.state import LINE_CHARS, Call, Entry, Stage, call_line, collapsed_line, render
+from lcc.judge.state import LINE_CHARS, SHORT_TEXT_ENDS, Call, Entry, Stage, call_line, collapsed_line, render
 from lcc.judge.wire import dumps
 from lcc.tokens import TokenCounter
 
@@ -104,54 +104,94 @@ def _within(entries: Sequence[Entry], stage: Stage, counted: _Counted, left: int
 
 
 def _shortest(entries: Sequence[Entry], counter: TokenCounter, counted: _Counted, left: int) -> tuple[list[str], int]:
-    """The last stage: calls as lines, neighbouring messages of calls merged, the oldest lines as a count.
+    """The last stage: calls as lines, neighbouring messages of calls merged.
 
-    Only as many of the oldest lines become a count as the budget needs.
+    Where that is still too much, the oldest of those lines become a count, then the oldest unpinned texts keep
+    less of their head and tail: each only as far as the budget needs.
     """
-    parts: list[str | list[_Line]] = []
+    parts, tokens = _merged(entries, counter, counted)
+    for part in parts:
+        if tokens <= left:
+            break
+        if isinstance(part, _Run):
+            tokens -= part.collapse(tokens - left, counter)
+    for part in parts:
+        if tokens <= left:
+            break
+        if isinstance(part, _Shown) and not part.entry.pinned and part.entry.text:
+            before = part.tokens
+            part.text = render(part.entry, "calls-one-line", SHORT_TEXT_ENDS)
+            part.tokens = counted.cost(part.index, part.text)
+            tokens += part.tokens - before
+    return [part.json() for part in parts], tokens
+
+
+def _merged(entries: Sequence[Entry], counter: TokenCounter, counted: _Counted) -> tuple[list[_Shown | _Run], int]:
+    """The entries at the last stage, runs of messages that hold only calls merged, and what all cost."""
+    parts: list[_Shown | _Run] = []
     tokens = 0
+    frame = counter.count('{"calls":[]}') + _SPARE
     for index, entry in enumerate(entries):
         if not entry.collapses:
             text = render(entry, "calls-one-line")
-            tokens += counted.cost(index, text)
-            parts.append(text)
+            shown = _Shown(index, entry, text, counted.cost(index, text))
+            tokens += shown.tokens
+            parts.append(shown)
             continue
-        if not parts or isinstance(parts[-1], str):
-            parts.append([])
-            tokens += counter.count('{"calls":[]}') + _SPARE
-        run = parts[-1]
-        assert isinstance(run, list)
+        run = parts[-1] if parts else None
+        if not isinstance(run, _Run):
+            run = _Run()
+            parts.append(run)
+            tokens += frame
         for call in entry.calls:
             text = dumps(call_line(call, LINE_CHARS))
-            run.append(_Line(call, text, counter.count(text) + _SPARE))
-            tokens += run[-1].tokens
-    texts: list[str] = []
-    for part in parts:
-        if isinstance(part, str):
-            texts.append(part)
-            continue
-        lines, saved = _collapse(part, tokens - left, counter) if tokens > left else ([x.text for x in part], 0)
-        tokens -= saved
-        texts.append('{"calls":[' + ",".join(lines) + "]}")
-    return texts, tokens
+            run.lines.append(_Line(call, text, counter.count(text) + _SPARE))
+            tokens += run.lines[-1].tokens
+    return parts, tokens
 
 
-def _collapse(run: list[_Line], excess: int, counter: TokenCounter) -> tuple[list[str], int]:
-    """Turn the oldest lines of a run into one that counts them; returns the lines and the tokens saved.
+@dataclass(slots=True)
+class _Shown:
+    """An entry that is shown by itself."""
 
-    The line that counts is never longer than the longest that it could be for this run, so its cost is taken
-    from the whole run first and the exact one afterwards.
-    """
-    whole = dumps(collapsed_line([line.call for line in run]))
-    reserve = counter.count(whole) + _SPARE
-    saved = taken = 0
-    for line in run:
-        if saved >= excess + reserve:
-            break
-        saved += line.tokens
-        taken += 1
-    if taken < 2 or saved <= reserve:
-        return [line.text for line in run], 0
-    counting = whole if taken == len(run) else dumps(collapsed_line([line.call for line in run[:taken]]))
-    cost = counter.count(counting) + _SPARE
-    return [counting, *(line.text for line in run[taken:])], saved - cost
+    index: int
+    entry: Entry
+    text: str
+    tokens: int
+
+    def json(self) -> str:
+        return self.text
+
+
+@dataclass(slots=True)
+class _Run:
+    """Neighbouring messages that hold only calls, one line a call; ``counting`` stands for the oldest ones."""
+
+    lines: list[_Line] = field(default_factory=list)
+    counting: str | None = None
+
+    def json(self) -> str:
+        counting = [] if self.counting is None else [self.counting]
+        return '{"calls":[' + ",".join(counting + [line.text for line in self.lines]) + "]}"
+
+    def collapse(self, excess: int, counter: TokenCounter) -> int:
+        """Turn the oldest lines into one that counts them, to save ``excess`` tokens; returns what was saved.
+
+        What the counting line may cost is set aside before it is known how many lines it stands for.
+        """
+        whole = dumps(collapsed_line([line.call for line in self.lines]))
+        reserve = counter.count(whole) + _SPARE
+        saved = taken = 0
+        for line in self.lines:
+            if saved >= excess + reserve:
+                break
+            saved += line.tokens
+            taken += 1
+        if saved <= reserve:
+            return 0
+        if taken == len(self.lines):
+            self.counting = whole
+        else:
+            self.counting = dumps(collapsed_line([line.call for line in self.lines[:taken]]))
+        self.lines = self.lines[taken:]
+        return saved - counter.count(self.counting) - _SPARE

@@ -17,10 +17,10 @@ Stage = Literal["full", "inputs-200", "calls-one-line"]
 
 INPUT_CHARS = 200
 """Characters that an input keeps from the stage ``inputs-200`` on."""
-LONG_TEXT = 1000
-"""A text of an unpinned message that is longer is abridged from the stage ``inputs-200`` on."""
-TEXT_HEAD = 600
-TEXT_TAIL = 200
+TEXT_ENDS = (600, 200)
+"""Characters of an abridged text's head and tail."""
+SHORT_TEXT_ENDS = (180, 60)
+"""The same where the last stage is still too much; the oldest texts first, and only as many as needed."""
 LINE_CHARS = 60
 """Characters of an input in the one line of a call."""
 COLLAPSED_CHARS = 120
@@ -96,11 +96,12 @@ def _orphans(message: Message, used: set[str]) -> tuple[str, ...]:
     )
 
 
-def render(entry: Entry, stage: Stage) -> str:
-    """The JSON text of one entry at a stage."""
+def render(entry: Entry, stage: Stage, text_ends: tuple[int, int] = TEXT_ENDS) -> str:
+    """The JSON text of one entry at a stage. ``text_ends`` is what an abridged text keeps (head, tail)."""
     shown: dict[str, Json] = {}
     if entry.text:
-        shown[entry.role] = entry.text if stage == "full" or entry.pinned else abridge(entry.text)
+        as_written = stage == "full" or entry.pinned
+        shown[entry.role] = entry.text if as_written else abridge(entry.text, text_ends)
     if entry.calls:
         shown["calls"] = [_call(call, stage) for call in entry.calls]
     if entry.orphans:
@@ -115,12 +116,13 @@ def collapsed_line(calls: Sequence[Call]) -> str:
     return cut(f"{calls[0].label}-{calls[-1].label}: {counted}", COLLAPSED_CHARS)
 
 
-def abridge(text: str) -> str:
+def abridge(text: str, ends: tuple[int, int] = TEXT_ENDS) -> str:
     """Head and tail of a long text, with the number of characters left out between them."""
-    if len(text) <= LONG_TEXT:
+    head, tail = ends
+    left_out = len(text) - head - tail
+    if left_out <= head // 3:
         return text
-    left_out = len(text) - TEXT_HEAD - TEXT_TAIL
-    return f"{text[:TEXT_HEAD]} […{left_out} chars left out…] {text[-TEXT_TAIL:]}"
+    return f"{text[:head]} […{left_out} chars left out…] {text[-tail:]}"
 
 
 def call_line(call: Call, limit: int) -> str:

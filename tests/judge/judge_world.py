@@ -1,0 +1,69 @@
+"""Sessions to judge, and one call that judges them as the pass does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lcc.judge.cache import DecisionCache
+from lcc.relevance.pins import pin_reasons
+from lcc.relevance.request import TranscriptCompactionRequest
+from lcc.relevance.transcript_judged import JudgedOutcome, decide_judged
+from lcc.transcript import Json, Transcript, parse_payload
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "sessions"
+KEY = "sk-test-0123456789abcdef"
+
+
+def session(calls: int, *, result_chars: int = 900, input_chars: int = 20, text: str = "Looking at part {n}.") -> Json:
+    """A payload: the goal, then ``calls`` calls with their results, each in messages of their own, then a word."""
+    messages: list[Json] = [{"role": "user", "text": "Fix the failing parser test. Never edit src/generated."}]
+    for n in range(1, calls + 1):
+        messages += call(n, text.format(n=n), input_chars, result_chars)
+    messages.append({"role": "assistant", "text": "Done so far."})
+    return {"messages": messages}
+
+
+def call(n: int, text: str = "", input_chars: int = 20, result_chars: int = 900) -> list[Json]:
+    """An assistant message with call ``t<n>`` and the user message with its result."""
+    tool = ("Bash", "Read", "Grep")[n % 3]
+    command = f"step {n} ".ljust(input_chars, "x")
+    use: Json = {"tool_use_id": f"t{n}", "tool": tool, "input": {"command": command}}
+    result = f"line {n} of the output\n" * (result_chars // 20 + 1)
+    return [
+        {"role": "assistant", "text": text, "toolUses": [use]},
+        {"role": "user", "toolResults": [{"tool_use_id": f"t{n}", "text": result[:result_chars]}]},
+    ]
+
+
+def transcript_of(payload: Json) -> Transcript:
+    return parse_payload(payload)
+
+
+def judge(
+    transcript: Transcript,
+    environ: dict[str, str],
+    *,
+    cache: DecisionCache | None = None,
+    deadline: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> JudgedOutcome:
+    """Judge the unpinned pairs of ``transcript`` as the pass does; ``options`` are the request's."""
+    request = TranscriptCompactionRequest(payload=None, **{"provider": "jev", **options})
+    pairs = tuple(transcript.pairs())
+    pins = pin_reasons(pairs, len(transcript.messages), request.preserve_recent)
+    candidates = [pair for pair in pairs if pair.use.id not in pins]
+    return decide_judged(
+        transcript, candidates, pins, request, cache=cache, deadline=deadline, progress=progress, environ=environ
+    )
+
+
+def jev_at(url: str) -> dict[str, str]:
+    """The environment of a user whose Jev is at ``url``; HOME is nowhere, so that no key file is found."""
+    return {"TYPESAFE_API_KEY": KEY, "TYPESAFE_BASE_URL": url, "HOME": "/nonexistent"}
+
+
+def laya_at(url: str) -> dict[str, str]:
+    return {"LAYA_BASE_URL": url, "HOME": "/nonexistent"}
