@@ -37,8 +37,6 @@ COMMANDS: dict[str, _Command] = {
     ),
     "explain": _Command("lcc.commands.explain:explain", "Show what a pass removed, what it kept, and why."),
     "recall": _Command("lcc.commands.recall:recall", "Give back an output that a note stands for."),
-    "stash": _Command("lcc.commands.stash:app", "Look at, verify and clean up what lcc keeps for its notes."),
-    "recall": _Command("lcc.commands.recall:recall", "Give back an output that a note stands for."),
     "mcp": _Command("lcc.commands.mcp:mcp", "Serve recall, compact_transcript and explain to an agent."),
     "stash": _Command("lcc.commands.stash:app", "Look after the stash: list, show, verify, gc."),
 }
@@ -90,7 +88,6 @@ def _not_loaded() -> None:
 def _load(where: str) -> Any:
     module, _, attribute = where.partition(":")
     return getattr(importlib.import_module(module), attribute)
-    return loaded
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -67,6 +67,12 @@ def compact(
     min_reduction: Annotated[float, typer.Option(help="The least share removed that is worth it.")] = 0.25,
     model: Annotated[str | None, typer.Option(help="The session's model, for counting tokens.")] = None,
     jev_model: Annotated[str, typer.Option(help="Judge: the model to ask.")] = "jev-latest",
+    decisions_cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Judge: keep verdicts here, so that a later pass asks only about what is new."
+        ),
+    ] = None,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="The compacted session. Default: standard output.")
     ] = STREAM,
@@ -84,6 +90,10 @@ def compact(
         raise InputError(f"--mode {mode}: {what}; the mode there is is tool-calls")
     given = _given(context)
     chosen = provider_for(provider, given)
+    if decisions_cache is not None and chosen == "rules":
+        raise InputError(
+            "--decisions-cache: refused with --provider rules, which asks no judge whose verdicts it could keep"
+        )
     from lcc.relevance.request import RequestError, TranscriptCompactionRequest
 
     try:
@@ -101,6 +111,7 @@ def compact(
             min_reduction=min_reduction,
             model=model,
             jev_model=jev_model,
+            decisions_cache=decisions_cache,
             rules_mode=rules_mode,
             workspace_root=_folder(workspace_root),
             disk_check=not no_disk_check,
@@ -292,4 +303,16 @@ def _pass(transcript: Transcript, request: TranscriptCompactionRequest, files: _
         files.write(content, written)
         return _Answer(content, result.report, written)
 
-    return run_pass(transcript, request, emit, context)
+    try:
+        return run_pass(transcript, request, emit, context)
+    except _refusals(request) as error:
+        raise InputError(f"{files.asked.source}: {error}") from None
+
+
+def _refusals(request: TranscriptCompactionRequest) -> tuple[type[ValueError], ...]:
+    """The errors of a pass that mean bad input. A pass without a judge has none, and never loads the judge."""
+    if request.provider == "rules":
+        return ()
+    from lcc.judge.errors import DecisionsCacheError, TranscriptFitError
+
+    return (DecisionsCacheError, TranscriptFitError)
