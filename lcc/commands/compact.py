@@ -19,6 +19,7 @@ from lcc.commands.compact_options import RECOVERABLE_MODES, flag_of, provider_fo
 from lcc.commands.files import STREAM, InputError, OutputFile, read_input
 
 if TYPE_CHECKING:
+    from lcc.commands.fork import Fork
     from lcc.commands.progress import Progress
     from lcc.relevance.context import PassContext
     from lcc.relevance.request import TranscriptCompactionRequest
@@ -80,6 +81,12 @@ def compact(
         str | None, typer.Option("-r", "--report", metavar="FILE", help="The report, for lcc explain.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything, write no file.")] = False,
+    fork: Annotated[
+        bool, typer.Option("--fork", help="Write a new session beside this one, for claude --resume.")
+    ] = False,
+    snapshot: Annotated[
+        bool, typer.Option("--snapshot", help="Fork a session also while a client is writing to it.")
+    ] = False,
 ) -> None:
     """Remove from a session the tool outputs that can be had back, and say why for every call.
 
@@ -120,7 +127,11 @@ def compact(
     except RequestError as error:
         raise InputError(f"{flag_of(error.option)}: {error.problem}") from None
     notes = [f"{name} has no effect here" for name in without_effect(chosen, rules_mode, given)]
-    _run(_Asked(transcript, format, output, report, dry_run), request, notes)
+    forked = _open_fork(transcript, format, output, snapshot) if fork else None
+    if snapshot and not fork:
+        raise InputError("--snapshot: goes with --fork alone")
+    target = str(forked.path) if forked else output
+    _run(_Asked(transcript, format, target, report, dry_run, forked), request, notes)
 
 
 class _Asked(NamedTuple):
@@ -131,6 +142,17 @@ class _Asked(NamedTuple):
     output: str
     report: str | None
     dry_run: bool
+    fork: Fork | None = None
+
+
+def _open_fork(source: str, format: str, output: str, snapshot: bool) -> Fork:
+    from lcc.commands.fork import open_fork
+
+    if output != STREAM:
+        raise InputError(f"-o {output}: --fork names its file itself, by the new session's id")
+    if format not in ("auto", "claude-code"):
+        raise InputError(f"--format {format}: only sessions of Claude Code can be forked")
+    return open_fork(source, snapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +256,8 @@ class _Files:
         if self.asked.dry_run:
             return ["  dry run: no file was written"]
         lines = [f"  wrote {file.name}" for file in (self.output, self.report) if file]
+        if self.asked.fork:
+            lines += self.asked.fork.said()
         if self.to_terminal:
             lines.append("  standard output is a terminal, so the session was not printed; give -o FILE or pipe it")
         return lines
@@ -242,8 +266,10 @@ class _Files:
 def _read(asked: _Asked) -> Transcript:
     from lcc.transcript import TranscriptError, read_transcript
 
-    raw = read_input(asked.source)
+    raw = asked.fork.raw if asked.fork else read_input(asked.source)
     named: Format | None = None if asked.format == "auto" else asked.format  # type: ignore[assignment]
+    if asked.fork:
+        named = "claude-code"
     try:
         return read_transcript(raw, format=named, name=asked.source)
     except TranscriptError as error:
@@ -287,7 +313,9 @@ def _context(
         from lcc.stash import UNNAMED_SESSION, Stash, stash_folder
 
         source = str(files.output.path) if files.output else None
-        stash = Stash(stash_folder(), transcript.session_id or UNNAMED_SESSION, source)
+        fork = files.asked.fork
+        session = fork.session_id if fork else transcript.session_id or UNNAMED_SESSION
+        stash = Stash(stash_folder(), session, source)
     return PassContext(stash=stash, dry_run=files.asked.dry_run, workspace_root_source=origin, progress=shown.counted)
 
 
@@ -298,7 +326,11 @@ def _pass(transcript: Transcript, request: TranscriptCompactionRequest, files: _
     from lcc.transcript import render
 
     def emit(result: TranscriptCompactionResult) -> _Answer:
-        content = render(result.transcript, result.edits)
+        fork = files.asked.fork
+        if fork:
+            content = fork.content(result, dry_run=files.asked.dry_run)
+        else:
+            content = render(result.transcript, result.edits)
         written = orjson.dumps(result.report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         files.write(content, written)
         return _Answer(content, result.report, written)

@@ -78,6 +78,17 @@ def live_chain(entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, Entry]]
     return _walk_up(leaf, by_uuid, boundary, segment, kept), live
 
 
+def branch_lines(entries: Sequence[Entry]) -> list[tuple[Entry, str | None]]:
+    """The lines of every kind on the live branch, oldest first, each with the uuid of the line it follows there."""
+    chain, live = live_chain(entries)
+    follows: dict[str, str | None] = {entry.uuid: entry.parent for entry in live.values()}
+    above: str | None = None
+    for entry in chain:
+        follows[entry.uuid] = above
+        above = entry.uuid
+    return [(entry, follows[entry.uuid]) for entry in _with_parallel_lines(chain, live.values())]
+
+
 def plain_list(entries: Sequence[Entry]) -> list[Entry]:
     """The same for a file without any parent links: its lines after the last boundary, in their order."""
     side_file = all(e.sidechain for e in entries if e.content is not None)

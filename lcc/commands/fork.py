@@ -1,0 +1,73 @@
+"""`lcc compact SESSION.jsonl --fork`: the compacted session as a new session that `claude --resume` opens."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lcc.commands.files import STREAM, InputError
+
+if TYPE_CHECKING:
+    from lcc.relevance.transcript import TranscriptCompactionResult
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A fork to be made: the session's bytes as they were read, and the new file's name, which is its id."""
+
+    path: Path
+    session_id: str
+    raw: bytes = field(repr=False)
+
+    def content(self, result: TranscriptCompactionResult, *, dry_run: bool) -> bytes:
+        """The fork's bytes for what a pass decided. Raises ``InputError`` for a session that cannot be forked.
+
+        Unless it is a dry run, the stash is told that the fork names what earlier notes in the session name.
+        """
+        from lcc.fork import ForkError, fork_bytes
+        from lcc.transcript import render
+
+        try:
+            forked = fork_bytes(render(result.transcript, result.edits), result.edits.texts.keys(), self.session_id)
+        except ForkError as error:
+            raise InputError(f"--fork: {error}") from None
+        if not dry_run:
+            self._take_over_notes(result)
+        return forked
+
+    def _take_over_notes(self, result: TranscriptCompactionResult) -> None:
+        from lcc.fork import note_ids
+        from lcc.stash import Stash, StashError, stash_folder
+
+        stash = Stash(stash_folder(), self.session_id, str(self.path))
+        for note_id in note_ids(result.transcript.messages):
+            # What cannot be recorded is found by gc all the same: it reads the notes in the client's sessions.
+            with contextlib.suppress(StashError, OSError):
+                stash.reference([stash.resolve(note_id)])
+
+    def said(self) -> list[str]:
+        """What to tell a person: how to go on in the fork."""
+        return [f"  forked to {self.path}", f"  go on in it with: claude --resume {self.session_id}"]
+
+
+def open_fork(source: str, snapshot: bool) -> Fork:
+    """Read the session for a fork. Raises ``InputError`` when it is in use, no session file, or cannot be read."""
+    from lcc.fork import ForkError, new_session_id, read_session
+
+    if source == STREAM:
+        raise InputError("--fork: name the session's file; a fork is written beside it")
+    path = Path(source)
+    if path.suffix != ".jsonl":
+        raise InputError(f"--fork {source}: not a session file of Claude Code (<id>.jsonl)")
+    try:
+        if not path.is_file():
+            raise InputError(f"{source}: there is no such file")
+        raw = read_session(path, snapshot=snapshot)
+    except ForkError as error:
+        raise InputError(str(error)) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{source}: {error}") from None
+    session_id = new_session_id()
+    return Fork(path.resolve().parent / f"{session_id}.jsonl", session_id, raw)
