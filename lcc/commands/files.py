@@ -42,17 +42,18 @@ def read_input(name: str, limit: int = MAX_INPUT_BYTES) -> bytes:
         handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise InputError(f"{name}: {_words(error)}") from None
-    with open(handle, "rb", buffering=0) as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise InputError(f"{name}: {what}; to read a pipe, give it as standard input and name it -")
         if status.st_size > limit:
             raise InputError(f"{name}: {status.st_size:,} bytes, and the limit is {limit:,}")
-        try:
-            return _read_all(file.fileno(), limit, name, status.st_size)
-        except OSError as error:
-            raise InputError(f"{name}: {_words(error)}") from None
+        return _read_all(handle, limit, name, status.st_size)
+    except OSError as error:
+        raise InputError(f"{name}: {_words(error)}") from None
+    finally:
+        os.close(handle)
 
 
 def _read_stdin(limit: int) -> bytes:
