@@ -20,8 +20,8 @@ ABOUT = (
     "A coding agent's session, oldest message first. Calls are numbered. Their outputs are not shown: "
     "'ok, 4213 chars' stands for an output of that length."
 )
-_SPARE = 1
-"""Tokens added for each entry: the comma between two entries."""
+_SPARE = 2
+"""Tokens added for each part: the comma that follows it, and what its own count was rounded down by."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from lcc.transcript import Json, Pair
 QUESTION_CHARS = 200
 """Characters of a call's input that its questions repeat, so that they can be read without the state."""
 _LONGEST_ID = 128
-_SPARE = 4
-"""Tokens added for each pair of questions: the joints between the parts that are counted by themselves."""
+_SPARE = 6
+"""Tokens added for each pair of questions: the joints of its parts, and what their counts were rounded down by."""
 
 _CALL_INSTRUCTIONS = (
     "Does this tool call still matter to what the session has left to do, so that the agent must know that it "

@@ -28,7 +28,7 @@ def session(calls: int, *, result_chars: int = 900, input_chars: int = 20, text:
 def call(n: int, text: str = "", input_chars: int = 20, result_chars: int = 900) -> list[Json]:
     """An assistant message with call ``t<n>`` and the user message with its result."""
     tool = ("Bash", "Read", "Grep")[n % 3]
-    command = f"step {n} ".ljust(input_chars, "x")
+    command = (f"step {n} " + "look at the next part " * (input_chars // 20))[:input_chars].strip()
     use: Json = {"tool_use_id": f"t{n}", "tool": tool, "input": {"command": command}}
     result = f"line {n} of the output\n" * (result_chars // 20 + 1)
     return [
