@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from lcc.transcript.building import MessageBuilder, duplicate_ids
 from lcc.transcript.claude_tree import Entry, Kind, Segment, active_branch, plain_list
+from lcc.transcript.collector import without_collector
 from lcc.transcript.document import kind
 from lcc.transcript.lines import BOM, Document, split
 from lcc.transcript.messages_api import Content, read_content
@@ -149,7 +150,8 @@ class _State:
         if self.has_parents and self.line_without_uuid:
             place = f"line {self.line_without_uuid}, uuid"
             raise TranscriptError("a user or assistant entry without uuid", place)
-        messages = _messages(active_branch(self.entries) if self.has_parents else plain_list(self.entries))
+        with without_collector():
+            messages = _messages(active_branch(self.entries) if self.has_parents else plain_list(self.entries))
         return Transcript(
             "claude-code",
             messages,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
+from lcc.transcript.collector import without_collector
 from lcc.transcript.messages_api import THINKING
 from lcc.transcript.model import Edits, Format, Json, Message, Path, ToolResult, Transcript
 from lcc.transcript.splice import REMOVE
@@ -21,11 +22,12 @@ def apply_edits(transcript: Transcript, edits: Edits) -> tuple[Message, ...]:
     """
     if not edits:
         return transcript.messages
-    changed = (
-        apply_to_message(message, edits, transcript.format) if touches(message, edits) else message
-        for message in transcript.messages
-    )
-    return tuple(message for message in changed if message is not None)
+    with without_collector():
+        changed = [
+            apply_to_message(message, edits, transcript.format) if touches(message, edits) else message
+            for message in transcript.messages
+        ]
+    return tuple([message for message in changed if message is not None])
 
 
 def touches(message: Message, edits: Edits) -> bool:

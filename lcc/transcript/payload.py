@@ -18,7 +18,8 @@ ROLES: dict[str, Role] = {
 }
 USE_KEYS = ("toolUses", "tool_calls", "tool_uses", "toolCalls")
 RESULT_KEYS = ("toolResults", "tool_results")
-MESSAGE_KEYS = frozenset(("text", *USE_KEYS, *RESULT_KEYS))
+_PARTS = {"text": "text", **dict.fromkeys(USE_KEYS, "uses"), **dict.fromkeys(RESULT_KEYS, "results")}
+MESSAGE_KEYS = frozenset(_PARTS)
 _ID_KEYS = ("tool_use_id", "id", "toolUseId")
 
 
@@ -49,29 +50,45 @@ class CallIds:
 def parse_messages(messages: list[Json], above: Path) -> tuple[Message, ...]:
     """The payload's messages, one to one. ``above`` is the path of the array. Raises TranscriptError."""
     ids = CallIds()
-    return tuple(
-        _message(message, (*above, index), index, ids)
-        if isinstance(message, dict)
-        else refuse(f"a message must be an object, not {kind(message)}", (*above, index))
-        for index, message in enumerate(messages)
-    )
+    parsed: list[Message] = []
+    for index, message in enumerate(messages):
+        if not isinstance(message, dict):
+            refuse(f"a message must be an object, not {kind(message)}", (*above, index))
+        parsed.append(_message(message, (*above, index), index, ids))
+    return tuple(parsed)
 
 
 def _message(message: dict[str, Json], path: Path, index: int, ids: CallIds) -> Message:
     role = message_role(message, path)
-    text = message.get("text", "")
-    if not isinstance(text, str):
-        refuse(f"must be a string, not {kind(text)}", (*path, "text"))
-    if MESSAGE_KEYS.isdisjoint(message):
-        refuse("a message needs text, toolUses or toolResults", path)
+    text = ""
     uses: tuple[ToolUse, ...] = ()
     results: tuple[ToolResult, ...] = ()
-    key, items = _items(message, USE_KEYS, path)
+    found: dict[str, str] = {}
+    items: list[Json] = []
+    for key in message:
+        part = _PARTS.get(key)
+        if part is None:
+            continue
+        if part in found:
+            refuse(f"the message has both {found[part]} and {key}", (*path, key))
+        found[part] = key
+        value = message[key]
+        if part == "text":
+            if not isinstance(value, str):
+                refuse(f"must be a string, not {kind(value)}", (*path, "text"))
+            text = value
+            continue
+        if not isinstance(value, list):
+            refuse(f"must be an array, not {kind(value)}", (*path, key))
+        if part == "uses":
+            uses = tuple([_use(item, (*path, key, i), ids) for i, item in enumerate(value)])
+        else:
+            items = value
     if items:
-        uses = tuple([_use(item, (*path, key, i), ids) for i, item in enumerate(items)])
-    key, items = _items(message, RESULT_KEYS, path)
-    if items:
+        key = found["results"]
         results = tuple([_result(item, (*path, key, i), ids) for i, item in enumerate(items)])
+    if not found:
+        refuse("a message needs text, toolUses or toolResults", path)
     return Message(role, text, uses, results, message, (index,))
 
 
@@ -83,22 +100,6 @@ def message_role(message: dict[str, Json], path: Path) -> Role:
         found = repr(written) if isinstance(written, str) else kind(written) if "role" in message else "absent"
         refuse(f"must be one of {', '.join(ROLES)}, is {found}", (*path, "role"))
     return role
-
-
-def _items(message: dict[str, Json], keys: tuple[str, ...], path: Path) -> tuple[str, list[Json]]:
-    """The array of calls or results under whichever spelling the message uses."""
-    found = ""
-    for key in keys:
-        if key in message:
-            if found:
-                refuse(f"the message has both {found} and {key}", (*path, key))
-            found = key
-    if not found:
-        return "", []
-    items = message[found]
-    if not isinstance(items, list):
-        refuse(f"must be an array, not {kind(items)}", (*path, found))
-    return found, items
 
 
 def _call_id(item: dict[str, Json], path: Path) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import orjson
 
 from lcc.transcript import claude_code, codex, messages_api, payload
+from lcc.transcript.collector import without_collector
 from lcc.transcript.document import kind, loads, refuse, refuse_foreign_encoding
 from lcc.transcript.lines import BOM
 from lcc.transcript.model import Format, Json, Message, Path, Transcript, TranscriptError
 from lcc.transcript.splice import skip_value
 
-_NONE_OF_THEM = (
-    "this is none of the known transcript formats (a messages array or an object with messages, "
+_NONE_OF_THEM: Final = (
+    "this is none of the known transcript formats (a messages array, an object with messages, "
     "a Claude Code session, a Codex rollout)"
 )
 
@@ -22,21 +25,27 @@ def read_transcript(raw: bytes, *, format: Format | None = None, name: str = "in
     ``format`` is recognised by content when it is None. ``name`` stands for the input where an error has no
     place inside it. Raises TranscriptError for what is none of the formats, or malformed.
     """
+    with without_collector():
+        return _read(raw, format, name)
+
+
+def _read(raw: bytes, format: Format | None, name: str) -> Transcript:
     refuse_foreign_encoding(raw, name)
-    if format is None:
-        first, lines = _first_object(raw)
-        if lines:
-            format = "codex" if _is_codex(first) else "claude-code"
-            transcript = codex.read(raw) if format == "codex" else claude_code.read(raw)
-            if not transcript.messages and not _is_entry(first):
-                raise TranscriptError(_NONE_OF_THEM, name)
-            return transcript
     if format == "claude-code":
         return claude_code.read(raw)
     if format == "codex":
         return codex.read(raw)
-    document = loads(raw)
-    return _parse(document, format, raw, name)
+    if format is not None:
+        return _parse(loads(raw), format, raw, name)
+    first, is_whole = _first_value(raw)
+    if not (isinstance(first, dict) and "type" in first and "messages" not in first):
+        return _parse(first if is_whole else loads(raw), None, raw, name)
+    if _is_codex_line(first):
+        return codex.read(raw)
+    transcript = claude_code.read(raw)
+    if not transcript.messages and not _is_session_line(first):
+        raise TranscriptError(_NONE_OF_THEM, name)
+    return transcript
 
 
 def parse_payload(payload: Json) -> Transcript:
@@ -44,29 +53,40 @@ def parse_payload(payload: Json) -> Transcript:
 
     ``Message.source`` is the caller's own message object. Raises TranscriptError with the JSON path.
     """
-    return _parse(payload, None, None, "payload")
+    with without_collector():
+        return _parse(payload, None, None, "payload")
 
 
-def _first_object(raw: bytes) -> tuple[dict[str, Json], bool]:
-    """The first line's object, and whether the file is one object a line."""
-    start = 3 if raw.startswith(BOM) else 0
-    while start < len(raw) and raw[start] in b" \t\r\n":
+def _first_value(raw: bytes) -> tuple[Json, bool]:
+    """The first line's value, and whether it is all there is; None where the line does not start with one.
+
+    A document written on one line is parsed here, and not again.
+    """
+    start = len(BOM) if raw.startswith(BOM) else 0
+    while raw[start] in b" \t\r\n":
         start += 1
-    if raw[start : start + 1] != b"{":
-        return {}, False
+    line_end = raw.find(b"\n", start)
+    end = line_end if line_end >= 0 else len(raw)
+    value: Json
     try:
-        first = orjson.loads(memoryview(raw)[start : skip_value(raw, start)])
-    except (ValueError, orjson.JSONDecodeError):
-        return {}, False
-    return first, "type" in first and "messages" not in first
+        value = orjson.loads(memoryview(raw)[start:end])
+    except orjson.JSONDecodeError:
+        if end - start < 2:
+            return None, False
+        try:
+            return orjson.loads(memoryview(raw)[start : skip_value(raw, start)]), False
+        except ValueError:
+            return None, False
+    return value, raw[:3] != BOM and not raw[end:].strip()
 
 
-def _is_codex(first: dict[str, Json]) -> bool:
+def _is_codex_line(first: dict[str, Json]) -> bool:
     return first.get("type") in codex.LINE_TYPES and "payload" in first
 
 
-def _is_entry(first: dict[str, Json]) -> bool:
-    return _is_codex(first) or "sessionId" in first or "uuid" in first
+def _is_session_line(first: dict[str, Json]) -> bool:
+    """Whether a file that holds no message so far is a Claude Code session's beginning."""
+    return "sessionId" in first or "uuid" in first or first.get("type") == "file-history-snapshot"
 
 
 def _parse(document: Json, form: Format | None, raw: bytes | None, name: str) -> Transcript:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lcc.transcript.collector import without_collector
 from lcc.transcript.edit import apply_to_message, block_edits, ending_thinking, removed_blocks, touches
 from lcc.transcript.model import Edits, Message, Transcript
 from lcc.transcript.render_lines import render_lines
@@ -19,10 +20,11 @@ def render(transcript: Transcript, edits: Edits) -> bytes:
         raise ValueError("the transcript was read from objects: there are no bytes to splice into")
     if not edits:
         return raw
-    changed = [message for message in transcript.messages if touches(message, edits)]
-    if transcript.format in ("claude-code", "codex"):
-        return render_lines(transcript, changed, edits, raw)
-    return _render_document(transcript, changed, edits, raw)
+    with without_collector():
+        changed = [message for message in transcript.messages if touches(message, edits)]
+        if transcript.format in ("claude-code", "codex"):
+            return render_lines(transcript, changed, edits, raw)
+        return _render_document(transcript, changed, edits, raw)
 
 
 def _render_document(transcript: Transcript, changed: list[Message], edits: Edits, raw: bytes) -> bytes:

@@ -22,24 +22,38 @@ Trie: TypeAlias = "dict[str | int, Trie | bytes | object]"
 _Cut: TypeAlias = "tuple[int, int, bytes]"
 """Start and end offset of what goes, and what comes in its place."""
 
-_STRING = rb'"(?:(?:[^"]*+(?<=[^\\]\\)")*+[^"]*+(?<!\\)"|[^"\\]*+(?:\\.[^"\\]*+)*+")'
-"""The first branch runs from quote to quote, four times as fast; the second is for backslashes ahead of a quote."""
-_SCALAR = rb"[-+.0-9A-Za-z]++"
+_SPACE_PATTERN = rb"[ \t\n\r]*+"
+_STRING = (
+    rb'"(?:[^"]*+(?<!\\)"'  # up to the first quote, when no backslash stands before it
+    rb'|(?:[^"]*+(?<=[^\\]\\)")*+[^"]*+(?<!\\)"'  # over quotes with a single backslash before them
+    rb'|[^"\\]*+(?:\\.[^"\\]*+)*+")'  # any
+)
+"""The first two branches run from quote to quote, which is several times as fast as the third."""
 _DEPTH = 8
 
 
 def _value_pattern() -> bytes:
     """Any value nested at most ``_DEPTH`` deep. A pattern cannot recurse, so the nesting is written out."""
-    nested = rb'[^][{}"]'
-    for _ in range(_DEPTH):
-        nested = rb'[\[{](?:[^][{}"]++|' + _STRING + rb"|" + nested + rb")*+[\]}]"
-    return rb"(?:" + _STRING + rb"|" + _SCALAR + rb"|" + nested + rb")"
+    nested = rb'[\[{][^][{}"]*+(?:' + _STRING + rb'[^][{}"]*+)*+[\]}]'
+    for _ in range(_DEPTH - 1):
+        nested = rb'[\[{][^][{}"]*+(?:(?:' + _STRING + rb"|" + nested + rb')[^][{}"]*+)*+[\]}]'
+    return rb"(?:" + _STRING + rb"|[-+.0-9A-Za-z]++|" + nested + rb")"
 
 
 _VALUE = re.compile(_value_pattern(), re.DOTALL)
-_KEY = re.compile(rb'[ \t\n\r]*+,?+[ \t\n\r]*+("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
-_COMMA = re.compile(rb"[ \t\n\r]*+,?+[ \t\n\r]*+")
-_SPACE = re.compile(rb"[ \t\n\r]*+")
+_ELEMENT = re.compile(_SPACE_PATTERN + rb",?+" + _SPACE_PATTERN + _value_pattern(), re.DOTALL)
+_KEY = re.compile(
+    _SPACE_PATTERN
+    + rb",?+"
+    + _SPACE_PATTERN
+    + rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+    + _SPACE_PATTERN
+    + rb":"
+    + _SPACE_PATTERN,
+    re.DOTALL,
+)
+_COMMA = re.compile(_SPACE_PATTERN + rb",?+" + _SPACE_PATTERN)
+_SPACE = re.compile(_SPACE_PATTERN)
 _TOKEN = re.compile(rb'[^][{}"]++|' + _STRING + rb"|[][{}]", re.DOTALL)
 
 
@@ -132,13 +146,12 @@ def _walk(raw: bytes, start: int, trie: Trie, cuts: list[_Cut]) -> int:
 
 def _walk_object(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int:
     """Of duplicate keys the last one counts: the cuts made for an earlier one are taken back."""
-    made: list[tuple[str, int, int]] = []
+    made: list[tuple[bytes, int, int]] = []
     match_key, get = _KEY.match, trie.get
     while (found := match_key(raw, position)) is not None:
-        written = found[1]
-        key = str(orjson.loads(written)) if b"\\" in written else written[1:-1].decode()
+        key = found[1]
         start = found.end()
-        edit = get(key)
+        edit = get(str(orjson.loads(b'"%b"' % key)) if b"\\" in key else key.decode())
         if edit is None:
             position = skip_value(raw, start)
             continue
@@ -149,22 +162,38 @@ def _walk_object(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int
             position = skip_value(raw, start)
             cuts.append((start, position, edit))
         else:
-            raise LookupError(f"the member {key!r} of an object cannot be removed")
+            raise LookupError(f"the member {key.decode()!r} of an object cannot be removed")
         made.append((key, low, len(cuts)))
     if len(made) > 1:
-        last = {key: low for key, low, _ in made}
-        for key, low, high in reversed(made):
-            if last[key] != low:
-                del cuts[low:high]
+        _take_back(made, cuts)
+    if raw[position] == 0x7D:
+        return position + 1
     return _SPACE.match(raw, position).end() + 1  # type: ignore[union-attr]
+
+
+def _take_back(made: list[tuple[bytes, int, int]], cuts: list[_Cut]) -> None:
+    """Leave only the cuts that were made for the last of duplicate keys."""
+    last = {orjson.loads(b'"%b"' % key): low for key, low, _ in made}
+    kept = set(last.values())
+    for _, low, high in reversed(made):
+        if low not in kept:
+            del cuts[low:high]
 
 
 def _walk_array(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int:
     """A removed element goes with the comma before it; one ahead of the first kept one, with that after."""
-    index = 0
     kept = False
     leading: int | None = None
+    match_element = _ELEMENT.match
+    index = 0
+    last = max((i for i in trie if isinstance(i, int)), default=-1)
     while True:
+        edit = trie.get(index)
+        index += 1
+        if edit is None and leading is None and index <= last and (found := match_element(raw, position)) is not None:
+            position = found.end()
+            kept = True
+            continue
         start = _COMMA.match(raw, position).end()  # type: ignore[union-attr]
         closing = raw[start] == 0x5D
         if leading is not None:
@@ -172,8 +201,6 @@ def _walk_array(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int:
             leading = None
         if closing:
             return start + 1
-        edit = trie.get(index)
-        index += 1
         if edit is REMOVE:
             end = skip_value(raw, start)
             if kept:
