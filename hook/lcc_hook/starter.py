@@ -166,7 +166,7 @@ def start_daemon(folder: bytes, env: "dict[bytes, bytes]", by_hand: bool = False
         if lock.waited and modified(failure) >= came:
             raise GiveUpError("start-failed", read_small(failure).decode("utf-8", "replace"))
         if by_hand:
-            write_small(file_of(folder, "crashes"), b"")
+            remove(file_of(folder, "crashes"))
         refuse_after_crashes(folder, time.time())
         try:
             spawn(interpreter(folder, env), folder, env)
@@ -384,6 +384,13 @@ def write_small(path: bytes, text: bytes) -> None:
     finally:
         os.close(fd)
     os.rename(beside, path)
+
+
+def remove(path: bytes) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
 
 
 def modified(path: bytes) -> float:

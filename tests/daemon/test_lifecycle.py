@@ -1,0 +1,435 @@
+"""One daemon, whoever asks for it, in every state that it can be in."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from daemon.daemon_world import World, frame, is_running, make_event, read_frame, wait_until
+
+
+def test_status_of_a_daemon_that_never_ran_starts_nothing(world: World) -> None:
+    """`status` says `not running` and leaves no folder, no socket and no process behind."""
+    assert world.status()["state"] == "not running"
+    assert not world.runtime.exists()
+    assert world.processes() == []
+
+
+def test_start_is_idempotent_and_stop_too(world: World) -> None:
+    """A second start says that it runs already, with its pid; a second stop is fine; the process is gone at once."""
+    first = world.cli("start")
+    pid = world.pid()
+    second = world.cli("start")
+    assert first.stdout == f"lcc-daemon: started (pid {pid})\n"
+    assert second.stdout == f"lcc-daemon: already running (pid {pid})\n"
+    assert world.status()["pid"] == pid
+
+    assert world.cli("stop").stdout == f"lcc-daemon: stopped (pid {pid})\n"
+    assert not is_running(pid)
+    again = world.cli("stop")
+    assert (again.returncode, again.stdout) == (0, "lcc-daemon: not running\n")
+    assert world.processes() == []
+
+
+def test_a_stopped_daemon_leaves_no_socket_and_no_pid_file(world: World) -> None:
+    """After a stop in good order nothing looks like a crash."""
+    world.start()
+    world.cli("stop")
+    assert [file.name for file in world.runtime.iterdir() if file.suffix in (".sock", ".pid", ".crashes")] == []
+
+
+def test_restart_gives_another_process(world: World) -> None:
+    """`restart` ends the one and starts another, also where none ran."""
+    pid = world.start()
+    assert world.cli("restart").returncode == 0
+    assert world.pid() != pid
+    assert not is_running(pid)
+
+
+def test_the_socket_and_every_file_are_private(world: World) -> None:
+    """Folder 0700; socket, lock, pid file and log 0600."""
+    world.start()
+    assert world.runtime.stat().st_mode & 0o777 == 0o700
+    assert world.state.stat().st_mode & 0o777 == 0o700
+    for file in [*world.runtime.iterdir(), *world.state.glob("daemon*")]:
+        assert file.stat().st_mode & 0o077 == 0, file
+
+
+def test_fifty_first_starts_give_one_daemon(world: World) -> None:
+    """Fifty clients at once, none of which finds a daemon: all are served, and one process serves them."""
+    event = make_event(world)
+    clients = [world.start_client("compact", event) for _ in range(50)]
+    plans = [json.loads(client.communicate(timeout=90)[0]) for client in clients]
+    assert [plan["action"] for plan in plans] == ["replace"] * 50
+    assert len(world.processes()) == 1
+    assert len({json.dumps(plan["results"], sort_keys=True) for plan in plans}) == 1
+
+
+def test_parallel_starts_of_a_daemon_that_cannot_start_fail_once(world: World) -> None:
+    """Those who waited for a start that failed are told its reason, and do not each try again."""
+    broken = world.root / "python"
+    count = world.root / "count"
+    broken.write_text(f"#!/bin/sh\necho x >> {count}\nsleep 1\necho 'no module of that name' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    event = make_event(world)
+    clients = [world.start_client("compact", event, LCC_PYTHON=str(broken)) for _ in range(10)]
+    plans = [json.loads(client.communicate(timeout=90)[0]) for client in clients]
+    assert {plan["action"] for plan in plans} == {"hand-over"}
+    assert all("no module of that name" in plan["say"] for plan in plans)
+    assert count.read_text().count("x") < 10
+
+
+def test_a_killed_daemon_is_replaced_by_the_next_call(world: World) -> None:
+    """kill -9 leaves a socket that refuses; the next call starts another daemon and is served."""
+    pid = world.start()
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: not is_running(pid))
+    assert world.status()["state"] == "not running"
+    assert world.plan(make_event(world))["action"] == "replace"
+    assert world.pid() != pid
+
+
+def test_a_hung_daemon_is_ended_and_replaced_within_the_call(world: World) -> None:
+    """A stopped process accepts and says nothing: it is ended, once it is sure that it is ours, and replaced."""
+    pid = world.start()
+    os.kill(pid, signal.SIGSTOP)
+    found = world.status()
+    assert (found["state"], found["pid"]) == ("unresponsive", pid)
+    assert world.plan(make_event(world))["action"] == "replace"
+    assert not is_running(pid)
+    assert len(world.processes()) == 1
+
+
+def test_a_hung_daemon_that_cannot_be_identified_is_left_alone(world: World) -> None:
+    """Where the pid file names another process or start, nobody is killed: the call is handed over."""
+    pid = world.start()
+    file = next(world.runtime.glob("d-*.pid"))
+    file.write_text(f"{pid} 1\n")
+    os.kill(pid, signal.SIGSTOP)
+    plan = world.plan(make_event(world))
+    assert (plan["action"], plan["reason"]) == ("hand-over", "unresponsive")
+    assert is_running(pid)
+
+
+def test_many_clients_of_a_hung_daemon_end_it_once(world: World) -> None:
+    """Twelve clients find it hung at the same time: one daemon is there afterwards, and all are served."""
+    pid = world.start()
+    os.kill(pid, signal.SIGSTOP)
+    event = make_event(world)
+    clients = [world.start_client("compact", event) for _ in range(12)]
+    plans = [json.loads(client.communicate(timeout=90)[0]) for client in clients]
+    assert {plan["action"] for plan in plans} == {"replace"}
+    assert not is_running(pid)
+    assert len(world.processes()) == 1
+
+
+def test_stop_ends_a_hung_daemon(world: World) -> None:
+    """`stop` of a process that does not answer ends it, and says so."""
+    pid = world.start()
+    os.kill(pid, signal.SIGSTOP)
+    done = world.cli("stop")
+    assert done.returncode == 0
+    assert "did not answer" in done.stdout
+    assert not is_running(pid)
+
+
+def test_crash_upon_crash_makes_it_stay_down_and_say_so(world: World) -> None:
+    """Three crashes within a minute: the next call hands over and says for how long; a start by hand ends that."""
+    event = make_event(world)
+    for _ in range(3):
+        assert world.plan(event)["action"] == "replace"
+        pid = world.pid()
+        os.kill(pid, signal.SIGKILL)
+        assert wait_until(lambda pid=pid: not is_running(pid))
+    assert world.plan(event)["action"] == "replace"  # the third crash is noted by this start
+    os.kill(world.pid(), signal.SIGKILL)
+    assert wait_until(lambda: world.processes() == [])
+    plan = world.plan(event)
+    assert plan["reason"] == "crashed"
+    assert "stays down" in str(plan["say"])
+    assert world.start()
+
+
+def test_an_orphan_socket_is_replaced_only_under_the_lock(world: World) -> None:
+    """A socket file that refuses connections is removed by the one who holds the lock."""
+    world.start()
+    path = world.socket_file
+    world.cli("stop")
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(path))
+    stale.close()
+    assert world.status()["state"] == "not running"
+    assert world.start()
+    assert world.status()["state"] == "running"
+
+
+def test_a_foreign_server_at_our_socket_is_neither_used_nor_removed(world: World) -> None:
+    """Something else answers there: the call is handed over, and the socket stays."""
+    world.start()
+    path = world.socket_file
+    world.cli("stop")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.listen()
+
+    def talk() -> None:
+        for _ in range(2):
+            line, _ = server.accept()
+            line.sendall(frame(b"HTTP/1.1 200 OK"))
+            line.close()
+
+    threading.Thread(target=talk, daemon=True).start()
+    plan = world.plan(make_event(world))
+    assert (plan["action"], plan["reason"]) == ("hand-over", "not-lcc")
+    assert path.exists()
+    server.close()
+
+
+def test_a_daemon_whose_folder_was_removed_ends_by_itself(world: World) -> None:
+    """`rm -rf` of the runtime folder: the old daemon notices that its socket is gone and ends; a new one serves."""
+    pid = world.start(LCC_IDLE_MINUTES="0.05")
+    for file in world.runtime.iterdir():
+        file.unlink()
+    world.runtime.rmdir()
+    assert world.plan(make_event(world))["action"] == "replace"
+    assert wait_until(lambda: not is_running(pid))
+    assert "its socket is gone" in world.log()
+
+
+def test_it_ends_when_idle_and_the_next_call_starts_it_again(world: World) -> None:
+    """After the idle time it is gone without a trace, and nobody has to do anything."""
+    pid = world.start(LCC_IDLE_MINUTES="0.02")
+    assert wait_until(lambda: not is_running(pid))
+    assert "stopped: idle" in world.log()
+    assert world.status()["state"] == "not running"
+    assert world.plan(make_event(world))["action"] == "replace"
+
+
+def test_held_idle_connections_do_not_keep_it_up(world: World) -> None:
+    """A connection that never asks anything is cut, and does not count as work."""
+    pid = world.start(LCC_IDLE_MINUTES="0.02")
+    line = world.connect()
+    assert read_frame(line).startswith(b"lcc ")
+    assert wait_until(lambda: not is_running(pid))
+    line.close()
+
+
+def test_idle_zero_means_never(world: World) -> None:
+    """With `idle_minutes = 0` nothing counts down."""
+    world.start(LCC_IDLE_MINUTES="0")
+    assert world.status()["idle_stop_in_s"] is None
+
+
+def test_sigterm_ends_it_in_good_order(world: World) -> None:
+    """A logout or a shutdown sends SIGTERM: the log says so, and no crash is noted."""
+    pid = world.start()
+    os.kill(pid, signal.SIGTERM)
+    assert wait_until(lambda: not is_running(pid))
+    assert "stopped: SIGTERM" in world.log()
+    assert not list(world.runtime.glob("*.pid"))
+
+
+def test_a_runtime_folder_open_to_others_is_refused_with_the_fix(world: World) -> None:
+    """The folder is the boundary: it is refused, never mended, and the message holds the command to run."""
+    world.runtime.mkdir()
+    world.runtime.chmod(0o770)
+    plan = world.plan(make_event(world))
+    assert plan["reason"] == "runtime-folder"
+    assert f"chmod 700 {world.runtime}" in str(plan["say"])
+    started = world.cli("start")
+    assert started.returncode == 1
+    assert f"chmod 700 {world.runtime}" in started.stderr
+    assert world.status()["state"] == "refused"
+    assert world.runtime.stat().st_mode & 0o777 == 0o770
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_runtime_folder_of_another_user_is_refused(world: World) -> None:
+    """A folder that belongs to somebody else is not used."""
+    world.runtime.mkdir(mode=0o700)
+    os.chown(world.runtime, 65534, 65534)
+    plan = world.plan(make_event(world))
+    assert plan["reason"] == "runtime-folder"
+    assert "belongs to user 65534" in str(plan["say"])
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_a_runtime_folder_that_is_none_is_refused(world: World, kind: str) -> None:
+    """A link is not followed, and a file is no folder."""
+    if kind == "link":
+        (world.root / "elsewhere").mkdir(mode=0o700)
+        world.runtime.symlink_to(world.root / "elsewhere")
+    else:
+        world.runtime.write_text("")
+    assert world.plan(make_event(world))["reason"] == "runtime-folder"
+    assert world.status()["state"] == "refused"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be given another user's home")
+def test_root_with_another_users_home_is_refused(world: World) -> None:
+    """`sudo claude` must not leave folders that lock the user out."""
+    os.chown(world.root / "home", 65534, 65534)
+    plan = world.plan(make_event(world), LCC_RUNTIME_DIR="-")
+    assert plan["reason"] == "foreign-home"
+    assert not (world.root / "home" / ".cache").exists()
+
+
+def test_a_long_socket_path_goes_to_a_short_place(world: World) -> None:
+    """Over the system's limit the socket stands in a private folder under /tmp, and everything works."""
+    long = world.root / ("deep-" * 30)
+    try:
+        assert world.plan(make_event(world), LCC_RUNTIME_DIR=str(long))["action"] == "replace"
+        found = world.status(LCC_RUNTIME_DIR=str(long))
+        assert str(found["socket"]).startswith(f"/tmp/lcc-{os.geteuid()}/")
+        assert Path(str(found["socket"])).parent.stat().st_mode & 0o777 == 0o700
+    finally:
+        done = world.cli("stop", LCC_RUNTIME_DIR=str(long))
+    assert done.stdout.startswith("lcc-daemon: stopped")
+
+
+def test_missing_parents_of_the_runtime_folder_are_made_private(world: World) -> None:
+    """A first start in an empty home makes what it needs, and closes none of what was there."""
+    home = world.root / "home"
+    home.chmod(0o755)
+    assert world.plan(make_event(world), LCC_RUNTIME_DIR="-")["action"] == "replace"
+    try:
+        assert (home / ".cache" / "lcc" / "run").stat().st_mode & 0o777 == 0o700
+        assert home.stat().st_mode & 0o777 == 0o755
+    finally:
+        world.cli("stop", LCC_RUNTIME_DIR="-")
+
+
+def test_a_start_that_hangs_is_left_in_time(world: World) -> None:
+    """A child that never reports: the client gives up within its budget and hands over."""
+    hanging = world.root / "python"
+    hanging.write_text("#!/bin/sh\nexec sleep 5\n")
+    hanging.chmod(0o755)
+    plan = world.plan(make_event(world), LCC_PYTHON=str(hanging), LCC_START_BUDGET_MS="700")
+    assert (plan["action"], plan["reason"]) == ("hand-over", "out-of-time")
+
+
+def test_a_daemon_of_another_build_is_refused_with_the_reason(world: World) -> None:
+    """An older package on PATH cannot serve this client, and says what to do."""
+    done = world.cli("run", "--build", "9.9.9")
+    assert done.returncode == 1
+    assert re.search(r"has lcc \S+, and 9\.9\.9 is needed", done.stderr)
+
+
+def test_a_daemon_of_another_build_is_seen_and_asked_to_go(world: World) -> None:
+    """`status` names it; our own daemon, when it starts, asks it to finish and go."""
+    world.runtime.mkdir(mode=0o700)
+    other = world.runtime / "d-1-0.0.1.sock"
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(other))
+    server.listen()
+    asked: list[bytes] = []
+
+    def talk() -> None:
+        while True:
+            line, _ = server.accept()
+            with line:
+                line.settimeout(5)
+                line.sendall(frame(b"lcc 1 0.0.1 4711"))
+                try:
+                    asked.append(read_frame(line))
+                    read_frame(line)
+                    line.sendall(frame(b"ok 0\n") + frame(b""))
+                except EOFError:
+                    continue
+
+    threading.Thread(target=talk, daemon=True).start()
+    found = world.status()
+    assert found["state"] == "other version"
+    assert found["other"] == "build 0.0.1, protocol 1, pid 4711"
+    world.start()
+    assert wait_until(lambda: any(b"command=stop" in each for each in asked))
+    server.close()
+
+
+def test_a_leftover_socket_of_another_build_is_removed_once_it_refuses(world: World) -> None:
+    """What an older daemon left behind goes, since nobody listens there."""
+    world.runtime.mkdir(mode=0o700)
+    other = world.runtime / "d-1-0.0.1.sock"
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(other))
+    stale.close()
+    world.start()
+    assert wait_until(lambda: not other.exists())
+
+
+def test_run_in_the_foreground_serves_and_ends_on_interrupt(world: World) -> None:
+    """`lcc-daemon run` is the same daemon without detaching."""
+    words = [sys.executable, "-I", "-m", "lcc_daemon", "run"]
+    process = subprocess.Popen(words, env=world.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert wait_until(lambda: world.status()["state"] == "running")
+        second = world.cli("run")
+        assert (second.returncode, second.stderr) == (0, "lcc-daemon: taken\n")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_detached_daemon_keeps_nothing_of_its_starter(world: World) -> None:
+    """Its own session, its folder is the root, its streams lead nowhere, and secrets of the caller stay outside."""
+    world.client("compact", make_event(world), SECRET_OF_THE_SHELL="x", AWS_SECRET_ACCESS_KEY="y")
+    pid = world.pid()
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    assert os.readlink(f"/proc/{pid}/fd/0") == "/dev/null"
+    assert stat[4] == "0"  # no controlling terminal
+    environment = Path(f"/proc/{pid}/environ").read_bytes()
+    assert b"SECRET_OF_THE_SHELL" not in environment
+    assert b"AWS_SECRET_ACCESS_KEY" not in environment
+
+
+def test_the_client_does_not_wait_for_a_daemon_that_holds_its_pipes(world: World) -> None:
+    """Claude Code reads a hook's output to its end: a daemon that kept the pipe open would hang the session."""
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(world.client, "compact", make_event(world)).result(60)
+    assert done.returncode == 0
+    assert is_running(world.pid())
+
+
+def test_status_while_starting(world: World) -> None:
+    """A start under way is `starting`, not `not running` and not `unresponsive`."""
+    slow = world.root / "python"
+    slow.write_text("#!/bin/sh\nexec sleep 4\n")
+    slow.chmod(0o755)
+    client = world.start_client("compact", make_event(world), LCC_PYTHON=str(slow), LCC_START_BUDGET_MS="6000")
+    assert wait_until(lambda: world.status()["state"] == "starting", 5)
+    client.communicate(timeout=60)
+
+
+def test_an_upgrade_in_place_ends_the_old_program(world: World, tmp_path: Path) -> None:
+    """When the package's files change under a running daemon it finishes and ends, instead of serving old code."""
+    import shutil
+
+    site = tmp_path / "site"
+    for package in ("lcc", "daemon/lcc_daemon", "hook/lcc_hook"):
+        folder = Path(__file__).parents[2] / package
+        shutil.copytree(folder, site / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    command = f"import sys; sys.path.insert(0, {str(site)!r}); from lcc_daemon.cli import main; sys.exit(main(['run']))"
+    env = {**world.env, "LCC_IDLE_MINUTES": "0.05"}
+    process = subprocess.Popen([sys.executable, "-c", command], env=env, stderr=subprocess.DEVNULL)
+    try:
+        assert wait_until(lambda: world.status()["state"] == "running")
+        later = time.time() + 5
+        os.utime(site / "lcc" / "__init__.py", (later, later))
+        assert process.wait(30) == 0
+        assert "another one now" in world.log()
+    finally:
+        process.kill()
+        process.wait()
