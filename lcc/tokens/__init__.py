@@ -1,25 +1,29 @@
-"""Counting tokens offline: exact by a shipped vocabulary, estimated where a count must not be waited for."""
+"""Counting tokens offline: by a shipped vocabulary, and estimated where a count must not be waited for."""
 
-from lcc.tokens.calibration import Calibration, family_calibration
+from lcc.tokens.calibration import Calibration, calibrate
 from lcc.tokens.counters import (
     HeuristicCounter,
+    RunCounter,
     TokenCounter,
-    VocabularyCounter,
     budget_counter,
     counter,
     heuristic_counter,
 )
 from lcc.tokens.estimate import TokenCache, TokenEstimator
+from lcc.tokens.usage import UsageStep, context_tokens, usage_steps
 
 __all__ = [
     "Calibration",
     "HeuristicCounter",
+    "RunCounter",
     "TokenCache",
     "TokenCounter",
     "TokenEstimator",
-    "VocabularyCounter",
+    "UsageStep",
     "budget_counter",
+    "calibrate",
+    "context_tokens",
     "counter",
-    "family_calibration",
     "heuristic_counter",
+    "usage_steps",
 ]

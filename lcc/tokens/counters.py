@@ -1,27 +1,27 @@
-"""Token counters: the shipped vocabulary, the heuristic that needs none, and the one for budgets."""
+"""Token counters: the shipped vocabularies, the heuristic that needs none, and the one for budgets."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import lru_cache
-from importlib import resources
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from lcc.tokens.estimate import TokenCache
+from lcc.tokens import exact, vocabulary
+from lcc.tokens.estimate import CHARS_PER_TOKEN_OTHER_TOOL, OLDER_SHARE, TokenCache
+from lcc.tokens.vocabulary import FAMILIES, RUN, Family, FamilyName, family_of
 
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+HEURISTIC_BUDGET_FACTOR = 1.65
+"""What the heuristic is multiplied by for a budget: 99 of 100 texts are then not above it. These three
+figures are measured by scripts/bench_tokens.py over real tool outputs and messages."""
+VOCABULARY_BUDGET_FACTOR = 1.22
+"""The same for the shipped vocabularies."""
+EXACT_BUDGET_FACTOR = 1.03
+"""The same where `ctok` is installed."""
 
-VOCABULARY_FILE = "vocabulary.json"
-
-CHARS_PER_TOKEN_ASCII = 3.2
-"""Characters of ASCII text for each token of the newer vocabulary; measured by scripts/bench_tokens.py."""
-BYTES_PER_TOKEN_OTHER = 2.8
-"""UTF-8 bytes for each token where a text holds characters beyond ASCII; measured by the same script."""
-BUDGET_FACTOR = 1.4
-"""What the heuristic is multiplied by where a count must not be too low; measured by the same script."""
+RUNS_KEPT = 200_000
 PIECE_CHARS = 65_536
-"""Texts are encoded in pieces of this many characters, which bounds the memory of one encoding."""
+"""A text is cut into runs this many characters at a time, which bounds the memory that takes."""
 
 
 class TokenCounter(Protocol):
@@ -34,105 +34,99 @@ class TokenCounter(Protocol):
 
 
 class HeuristicCounter:
-    """Counts by length and kind of text, without a vocabulary; ``factor`` inflates it for budgets."""
+    """Counts by length, without a vocabulary; ``factor`` inflates it for budgets."""
 
-    def __init__(self, factor: float = 1.0) -> None:
-        self._factor = factor
+    def __init__(self, family: Family, factor: float = 1.0) -> None:
+        self._rate = CHARS_PER_TOKEN_OTHER_TOOL * (OLDER_SHARE if family.name == "older" else 1.0) / factor
         self.method = "~heuristic" if factor == 1.0 else f"~heuristic x{factor:g}"
 
     def count(self, text: str) -> int:
         if not text:
             return 0
-        if text.isascii():
-            tokens = len(text) / CHARS_PER_TOKEN_ASCII
-        else:
-            tokens = len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN_OTHER
-        return int(tokens * self._factor) + 1
+        return int(len(text) / self._rate) + 1
 
 
-class VocabularyCounter:
-    """Counts with a Hugging Face ``tokenizers`` vocabulary, each text once (cached by its hash).
+class RunCounter:
+    """Counts a text as the sum over its runs, each different run once, each text once (by its hash).
 
-    ``factor`` turns the vocabulary's tokens into those of a model family. Safe to use from several threads.
+    ``count_run`` gives the tokens of one run, which ``factor`` turns into those of the model's family.
+    Safe to use from several threads: they may count the same run twice, never wrongly.
     """
 
     def __init__(
-        self, tokenizer: Tokenizer, *, factor: float = 1.0, method: str, cache_size: int = 200_000
+        self, count_run: Callable[[str], float], *, method: str, factor: float = 1.0, cache_size: int = 200_000
     ) -> None:
-        self._tokenizer = tokenizer
+        self._runs = _RunCache(count_run)
+        self._texts = TokenCache(cache_size)
         self._factor = factor
-        self._cache = TokenCache(cache_size)
         self.method = method
 
-    def raw_count(self, text: str) -> int:
-        """The tokens of ``text`` in the vocabulary itself, before the family's factor."""
-        found = self._cache.get(text)
+    def count(self, text: str) -> int:
+        found = self._texts.get(text)
         if found is None:
-            found = self._encode(text)
-            self._cache.put(text, found)
+            found = round(self._sum(text) * self._factor)
+            self._texts.put(text, found)
         return found
 
-    def count(self, text: str) -> int:
-        return round(self.raw_count(text) * self._factor)
+    def _sum(self, text: str) -> float:
+        if len(self._runs) > RUNS_KEPT:
+            self._runs.clear()
+        look_up = self._runs.__getitem__
+        starts = range(0, len(text), PIECE_CHARS)
+        return sum(sum(map(look_up, RUN.findall(text[start : start + PIECE_CHARS]))) for start in starts)
 
-    def _encode(self, text: str) -> int:
-        if not text:
-            return 0
-        if not text.isascii():
-            # A lone surrogate cannot cross into the tokenizer; its escape is about as long.
-            text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-        pieces = [text[start : start + PIECE_CHARS] for start in range(0, len(text), PIECE_CHARS)]
-        return sum(
-            len(found.ids) for found in self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
-        )
+
+class _RunCache(dict[str, float]):
+    def __init__(self, count_run: Callable[[str], float]) -> None:
+        super().__init__()
+        self._count_run = count_run
+
+    def __missing__(self, run: str) -> float:
+        tokens = self[run] = self._count_run(run)
+        return tokens
 
 
 _load_lock = threading.Lock()
 
 
-@lru_cache(maxsize=1)
-def _shipped_tokenizer() -> Tokenizer | None:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        return None
-    file = resources.files("lcc.tokens").joinpath(VOCABULARY_FILE)
-    if not file.is_file():
-        return None
-    return Tokenizer.from_str(file.read_text(encoding="utf-8"))
+@lru_cache(maxsize=8)
+def _best(name: FamilyName, budget: bool) -> TokenCounter:
+    family = FAMILIES[name]
+    count_run: Callable[[str], float] | None = exact.run_counter(family.exact_version)
+    engine, budget_factor = "ctok", EXACT_BUDGET_FACTOR
+    if count_run is None:
+        engine, budget_factor = "lcc-vocabulary", VOCABULARY_BUDGET_FACTOR
+        try:
+            count_run = vocabulary.run_counter(family)
+        except (ImportError, OSError):
+            return HeuristicCounter(family, HEURISTIC_BUDGET_FACTOR if budget else 1.0)
+    factor = budget_factor if budget else 1.0
+    return RunCounter(count_run, method=_method(engine, name, factor), factor=factor)
 
 
-@lru_cache(maxsize=16)
-def _counter(model: str | None) -> TokenCounter:
-    from lcc.tokens.calibration import family_calibration
-
-    tokenizer = _shipped_tokenizer()
-    if tokenizer is None:
-        return HeuristicCounter()
-    calibration = family_calibration(model)
-    return VocabularyCounter(
-        tokenizer, factor=calibration.factor, method=f"lcc-vocabulary x{calibration.factor:g}"
-    )
+def _method(engine: str, name: FamilyName, factor: float) -> str:
+    return f"{engine}:{name}" if factor == 1.0 else f"{engine}:{name} x{factor:g}"
 
 
-def heuristic_counter() -> TokenCounter:
-    """The counter that needs no vocabulary: about 1 microsecond a text, marked ``~``."""
-    return HeuristicCounter()
+def heuristic_counter(model: str | None = None) -> TokenCounter:
+    """The counter that needs no vocabulary: under a microsecond a text, marked ``~``."""
+    return HeuristicCounter(family_of(model))
 
 
 def counter(model: str | None = None) -> TokenCounter:
-    """The best counter that works offline, for ``model``'s family (None: the newest). Loaded once, lazily.
+    """The best counter that works offline, for the family of ``model`` (None: the newest family).
 
-    Falls back to the heuristic where ``tokenizers`` or the vocabulary is missing; ``method`` then says so.
+    ``ctok`` where it is installed (Python 3.12 and later), else the shipped vocabulary, else the heuristic;
+    ``method`` says which. Loaded once, on the first call.
     """
     with _load_lock:
-        return _counter(model)
+        return _best(family_of(model).name, False)
 
 
 def budget_counter(model: str | None = None) -> TokenCounter:
     """The counter for limits that a request must stay under: never optimistic (the seed's section 9).
 
-    The real vocabulary where there is one, else the heuristic inflated by its measured factor.
+    The same counter as ``counter``, inflated by the measured factor that covers its own error.
     """
-    best = counter(model)
-    return HeuristicCounter(BUDGET_FACTOR) if isinstance(best, HeuristicCounter) else best
+    with _load_lock:
+        return _best(family_of(model).name, True)

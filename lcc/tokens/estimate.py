@@ -6,16 +6,21 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from lcc.tokens.vocabulary import family_of
+
 if TYPE_CHECKING:
     from lcc.tokens.calibration import Calibration
     from lcc.tokens.counters import TokenCounter
 
-DEFAULT_CHARS_PER_TOKEN = 3.2
-"""Characters for each token of the newer vocabulary; measured by scripts/bench_tokens.py."""
-CHARS_PER_TOKEN: dict[str, float] = {}
-"""The same by tool, where a tool's outputs differ from the rest."""
-NON_ASCII_SHARE = 0.85
-"""How many characters a token covers in a text with characters beyond ASCII, against one without."""
+CHARS_PER_TOKEN = 2.5
+"""Characters for each token of the newer vocabulary in words of people and models, and in calls' inputs.
+These figures are measured by ``scripts/bench_tokens.py --rates``."""
+CHARS_PER_TOKEN_BY_TOOL = {"Bash": 2.0, "Edit": 2.5, "Glob": 2.0, "Grep": 2.0, "Read": 2.4, "Write": 2.2}
+"""The same for the outputs of a tool."""
+CHARS_PER_TOKEN_OTHER_TOOL = 2.2
+"""The same for the outputs of every other tool."""
+OLDER_SHARE = 1.33
+"""How many more characters a token of the older vocabulary covers."""
 
 
 class TokenCache:
@@ -64,12 +69,20 @@ class TokenEstimator:
     """What a pass asks for its totals: constant time a text, never a tokenizer.
 
     With a warm ``cache`` a text's exact count is used; every other text is estimated from its number of
-    characters and the tool it came from. ``calibration`` scales both to the session's own usage.
+    characters, the tool it came from and the family of ``model`` (an API model id; None: the newest family).
+    ``calibration`` scales both to the session's own usage. One estimator is for one pass: ``method`` tells how
+    the counts that it was asked for were made.
     """
 
-    def __init__(self, cache: TokenCache | None = None, calibration: Calibration | None = None) -> None:
+    def __init__(
+        self,
+        cache: TokenCache | None = None,
+        calibration: Calibration | None = None,
+        model: str | None = None,
+    ) -> None:
         self._cache = cache if cache is not None and len(cache) else None
         self._factor = 1.0 if calibration is None else calibration.factor
+        self._scale = self._factor / (OLDER_SHARE if family_of(model).name == "older" else 1.0)
         self._calibrated = calibration is not None and calibration.source == "usage"
         self._exact = 0
         self._estimated = 0
@@ -84,15 +97,13 @@ class TokenEstimator:
                 self._exact += 1
                 return round(known * self._factor)
         self._estimated += 1
-        rate = CHARS_PER_TOKEN.get(tool, DEFAULT_CHARS_PER_TOKEN) if tool else DEFAULT_CHARS_PER_TOKEN
-        if not text.isascii():
-            rate *= NON_ASCII_SHARE
-        return int(len(text) * self._factor / rate) + 1
+        rate = CHARS_PER_TOKEN_BY_TOOL.get(tool, CHARS_PER_TOKEN_OTHER_TOOL) if tool else CHARS_PER_TOKEN
+        return int(len(text) * self._scale / rate) + 1
 
     def estimate_chars(self, characters: int) -> int:
-        """The tokens of so many characters of no particular tool: for texts that are not at hand, only their length."""
+        """The tokens of so many characters of which only the number is at hand."""
         self._estimated += 1
-        return int(characters * self._factor / DEFAULT_CHARS_PER_TOKEN)
+        return int(characters * self._scale / CHARS_PER_TOKEN)
 
     def total(self, texts: Iterable[tuple[str, str | None]]) -> int:
         """The tokens of many texts, each with the tool it came from (or None)."""

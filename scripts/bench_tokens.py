@@ -1,0 +1,224 @@
+"""How far lcc's token counts are from the truth, over real session files.
+
+    python scripts/bench_tokens.py [SESSIONS_FOLDER] [--rates]
+
+The truth is each session's own ``usage``: how much the context grew from one request to the next. For every
+counter the table gives the error of the predicted growth (median and 90th percentile over steps of at least
+100 tokens), per model family, before and after calibration. "Before" is the family's figures; "after" is
+``calibrate`` on the earlier half of a session's steps. Both are tested on the later half alone. Where a figure
+of a counter was itself measured on these files (``factor`` in lcc/tokens/vocabulary.py), the table also gives
+the error with that figure taken from the other sessions only. Counters from other packages (ctok, bpe_openai,
+anthropic_tokenizer) join where they are installed.
+
+``--rates`` prints what the constants of lcc/tokens come from: characters for each token by tool, the families'
+factors and the factors for budgets, measured against ctok's counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from statistics import median, quantiles
+
+from lcc.tokens.calibration import Calibration, StepCount, calibrate, checkable, predicted
+from lcc.tokens.counters import HeuristicCounter, RunCounter, TokenCounter
+from lcc.tokens.exact import run_counter
+from lcc.tokens.usage import UsageStep, usage_steps
+from lcc.tokens.vocabulary import FAMILIES, Family, family_of
+from lcc.tokens.vocabulary import run_counter as vocabulary_run_counter
+from lcc.transcript.lines import split
+
+SMALLEST = 100
+
+
+@dataclass(frozen=True)
+class PlainCounter:
+    """Any function that counts the tokens of a text."""
+
+    method: str
+    count: Callable[[str], int]
+
+
+def load_sessions(folder: Path) -> dict[str, list[UsageStep]]:
+    """The steps of each Claude Code session file in ``folder``, by file name."""
+    sessions = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        steps = list(usage_steps(document.value for document in split(path.read_bytes())))
+        if steps:
+            sessions[path.name] = steps
+    return sessions
+
+
+def family_name(steps: list[UsageStep]) -> str:
+    return family_of(steps[-1].model).name
+
+
+def shipped(family: Family) -> TokenCounter:
+    return RunCounter(vocabulary_run_counter(family), method="lcc vocabulary")
+
+
+def candidates() -> dict[str, Callable[[Family], TokenCounter]]:
+    """Every counter that can be had here, by name; each makes the counter for a family."""
+    found: dict[str, Callable[[Family], TokenCounter]] = {
+        "characters (heuristic)": HeuristicCounter,
+        "lcc vocabulary": shipped,
+    }
+    if run_counter("4.8") is not None:
+        whole = import_module("ctok").token_count
+        frame = {"3.0": 7, "4.8": 6}
+        found["ctok, run by run"] = lambda family: RunCounter(run_counter(family.exact_version) or len, method="ctok")
+        found["ctok, whole text"] = lambda family: PlainCounter(
+            "ctok",
+            lambda text: whole(text, family.exact_version) - frame[family.exact_version] if text else 0,
+        )
+    for package, names in (("bpe_openai", ("cl100k_base", "o200k_base")), ("anthropic_tokenizer", ("legacy",))):
+        try:
+            module = import_module(package)
+        except ImportError:
+            continue
+        for name in names:
+            encode = module.get_encoding(name).encode if package == "bpe_openai" else module.encode
+            found[f"{package} {name}"] = lambda family, encode=encode: PlainCounter("", lambda text: len(encode(text)))
+    return found
+
+
+def errors(rows: Iterable[StepCount], calibration: Calibration) -> list[float]:
+    return [abs(predicted(row, calibration) - row.true) / row.true for row in rows if row.true >= SMALLEST]
+
+
+def summary(values: list[float]) -> str:
+    if len(values) < 2:
+        return f"{'-':>14}"
+    return f"{100 * median(values):6.1f} {100 * quantiles(values, n=10)[8]:7.1f}"
+
+
+def others_factor(name: str, family: str, own: dict[str, list[StepCount]], families: dict[str, str]) -> float:
+    """The factor that the other sessions of the family give, for a counter's figures without this session."""
+    values = sorted(
+        ((row.true - predicted(row, Calibration(0.0))) / row.tokens, row.tokens)
+        for other, rows in own.items()
+        if other != name and families[other] == family
+        for row in rows
+        if row.tokens >= SMALLEST
+    )
+    if not values:
+        return 1.0
+    half = sum(weight for _, weight in values) / 2
+    for value, weight in values:
+        half -= weight
+        if half <= 0:
+            return value
+    return 1.0
+
+
+def measure(name: str, make: Callable[[Family], TokenCounter], sessions: dict[str, list[UsageStep]]) -> None:
+    families = {session: family_name(steps) for session, steps in sessions.items()}
+    counters = {family: make(FAMILIES[family]) for family in set(families.values())}  # type: ignore[index]
+    texts = {
+        (family, text)
+        for session, steps in sessions.items()
+        for step in steps
+        for text in (*step.written, *step.added)
+        for family in (families[session],)
+    }
+    start = time.perf_counter()
+    for family, text in texts:
+        counters[family].count(text)
+    seconds = time.perf_counter() - start
+    size = sum(len(text.encode("utf-8", "replace")) for _, text in texts) / 1e6
+    halves: dict[str, tuple[list[UsageStep], list[StepCount]]] = {}
+    everything: dict[str, list[StepCount]] = {}
+    for session, steps in sessions.items():
+        middle = len(steps) // 2
+        counter = counters[families[session]]
+        halves[session] = (steps[:middle], checkable(steps[middle:], counter))
+        everything[session] = checkable(steps, counter)
+    columns: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for session, (earlier, later) in halves.items():
+        family = families[session]
+        other = Calibration(others_factor(session, family, everything, families))
+        for column, calibration in (
+            ("own figures", Calibration()),
+            ("others' factor", other),
+            ("calibrated", calibrate(earlier, counters[family])),
+        ):
+            columns[family][column] += errors(later, calibration)
+    for family in sorted(columns):
+        cells = "  ".join(summary(columns[family][c]) for c in ("own figures", "others' factor", "calibrated"))
+        steps_tested = len(columns[family]["calibrated"])
+        print(f"{name:28} {family:6} {steps_tested:5} {cells} {size / seconds:8.1f}")
+
+
+def rates(sessions: dict[str, list[UsageStep]], folder: Path) -> None:
+    """Print the measured constants, against ctok's counts as the truth."""
+    whole = import_module("ctok").token_count
+    frames = {"3.0": 7, "4.8": 6}
+    by_tool: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for path in sorted(folder.glob("*.jsonl")):
+        tools: dict[str, str] = {}
+        for document in split(path.read_bytes()):
+            message = document.value.get("message")
+            content = message.get("content") if isinstance(message, dict) else None
+            for block in content if isinstance(content, list) else []:
+                if not isinstance(block, dict):
+                    continue
+                if block.get("type") == "tool_use":
+                    tools[str(block.get("id"))] = str(block.get("name"))
+                text = block.get("content")
+                if block.get("type") == "tool_result" and isinstance(text, str) and len(text) > 200:
+                    by_tool[tools.get(str(block.get("tool_use_id")), "?")].append((len(text), whole(text, "4.8") - 6))
+    print("characters for each token of the newer vocabulary, by tool (total, tenth and ninetieth percentile)")
+    for tool, pairs in sorted(by_tool.items(), key=lambda item: -len(item[1])):
+        ratios = [characters / tokens for characters, tokens in pairs]
+        total = sum(c for c, _ in pairs) / sum(t for _, t in pairs)
+        spread = quantiles(ratios, n=10) if len(ratios) > 1 else ratios * 9
+        print(f"  {tool:24} {len(pairs):5} {total:5.2f} {spread[0]:5.2f} {spread[8]:5.2f}")
+    words = {t for steps in sessions.values() for step in steps for t in step.written if len(t) > 200}
+    total = sum(map(len, words)) / sum(whole(text, "4.8") - 6 for text in words)
+    print(f"  words and inputs of the model: {total:.2f}")
+    texts = {text for steps in sessions.values() for step in steps for text in (*step.written, *step.added)}
+    texts = {text for text in texts if len(text) >= 200}
+    for family in FAMILIES.values():
+        ours = RunCounter(vocabulary_run_counter(family), method="")
+        heuristic = HeuristicCounter(family)
+        exact = RunCounter(run_counter(family.exact_version) or len, method="")
+        true = {text: whole(text, family.exact_version) - frames[family.exact_version] for text in texts}
+        factor = sum(true.values()) / sum(map(ours.count, texts))
+        print(f"{family.name}: factor {factor:.3f}", end="")
+        for name, counter, scale in (("vocabulary", ours, factor), ("heuristic", heuristic, 1), ("ctok", exact, 1)):
+            ratios = [true[text] / (counter.count(text) * scale) for text in texts]
+            print(f"; {name} 99th percentile of true/counted {quantiles(ratios, n=100)[98]:.2f}", end="")
+        print()
+        plain = [text for text in texts if text.isascii()]
+        other = [text for text in texts if not text.isascii()]
+        for kind, chosen in (("ASCII", plain), ("other", other)):
+            print(f"  {kind}: {sum(map(len, chosen)) / sum(true[text] for text in chosen):.2f} characters a token")
+
+
+def main() -> None:
+    shared = Path(__file__).parents[2] / "shared" / "sessions"
+    parser = argparse.ArgumentParser(description="Token counts against the truth of real sessions.")
+    parser.add_argument("folder", nargs="?", type=Path, default=shared)
+    parser.add_argument("--rates", action="store_true")
+    options = parser.parse_args()
+    sessions = load_sessions(options.folder)
+    if not sessions:
+        parser.exit(2, f"{options.folder}: no session file with usage records\n")
+    if options.rates:
+        rates(sessions, options.folder)
+        return
+    print(f"{len(sessions)} sessions, {sum(map(len, sessions.values()))} steps; error in percent: median, 90th")
+    print(
+        f"{'counter':28} {'family':6} {'steps':>5} {'own figures':>14}  {'others factor':>14}  {'calibrated':>14}  MB/s"
+    )
+    for name, make in candidates().items():
+        measure(name, make, sessions)
+
+
+if __name__ == "__main__":
+    main()
