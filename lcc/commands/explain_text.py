@@ -98,23 +98,17 @@ def _verdict(explanation: Explanation) -> Iterable[Text]:
 def _groups(groups: Sequence[Group], *, freed: bool) -> Table:
     rows = []
     for group in groups:
-        amount = group.chars_before - group.chars_after if freed else group.chars_before
         tools = ", ".join(group.tools[:_TOOLS_NAMED]) + (", …" if len(group.tools) > _TOOLS_NAMED else "")
-        rows.append(
-            (
-                count(group.calls),
-                count(amount),
-                cell(group.decision, _STYLES[group.decision]),
-                cell(f"{group.because} [{group.reason}] — {tools}" if tools else group.because),
-            )
-        )
-    heads: tuple[tuple[str, Align], ...] = (
-        ("calls", "right"),
-        ("freed" if freed else "chars", "right"),
-        ("decision", "left"),
-        ("why", "left"),
-    )
-    return table(heads, rows)
+        why = Text.assemble(cell(group.because), cell(f"  [{group.reason}] {tools}", "dim"))
+        if freed:
+            gone = count(group.chars_before - group.chars_after)
+            rows.append((count(group.calls), gone, cell(group.decision, _STYLES[group.decision]), why))
+        else:
+            rows.append((count(group.calls), count(group.chars_before), why))
+    heads: list[tuple[str, Align]] = [("calls", "right"), ("freed" if freed else "chars", "right")]
+    if freed:
+        heads.append(("decision", "left"))
+    return table([*heads, ("why", "left")], rows)
 
 
 def _removals(calls: Sequence[Listed]) -> Table:
