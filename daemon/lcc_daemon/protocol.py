@@ -30,8 +30,10 @@ Status = Literal["ok", "error", "wait"]
 ON_LINUX: bool = sys.platform.startswith("linux")
 PIECE = 1 << 20
 MOST_FIELDS = 200
-MANAGING = frozenset(("status", "stop", "retire"))
+MANAGING = frozenset(("status", "stop"))
 """Commands that a client of another build may give too."""
+HOOKS = frozenset(("compact", "session-start", "pre-compact", "post-compact", "session-end"))
+COMMANDS = MANAGING | HOOKS | {"ping"}
 
 
 class ProtocolError(Exception):
@@ -96,6 +98,8 @@ def parse_header(data: bytes) -> Request:
         raise ProtocolError("other-version", f"this daemon speaks protocol {PROTOCOL}: run lcc-daemon restart")
     if fields.get("build") != BUILD and command not in MANAGING:
         raise ProtocolError("other-version", f"this daemon is of build {BUILD}: run lcc-daemon restart")
+    if command not in COMMANDS:
+        raise ProtocolError("unknown-command", "the daemon knows no such command")
     return Request(command, {key[4:]: value for key, value in fields.items() if key.startswith("env.")})
 
 
@@ -114,7 +118,7 @@ async def _exactly(line: socket.socket, size: int) -> bytearray:
     while len(data) < size:
         piece = await loop.sock_recv(line, min(PIECE, size - len(data)))
         if not piece:
-            raise EOFError
+            raise EOFError(len(data))
         data += piece
     return data
 

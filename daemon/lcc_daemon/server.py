@@ -132,9 +132,9 @@ class Server:
     async def _connection(self, line: socket.socket) -> None:
         """Greet, read one request, serve it, answer. Whatever goes wrong ends here."""
         try:
-            async with asyncio.timeout(self._receive_seconds):
-                await asyncio.get_running_loop().sock_sendall(line, greeting(os.getpid()))
-                header = await read_frame(line, HEADER_LIMIT, "a header")
+            header = await self._header(line)
+            if header is None:
+                return
             try:
                 request = parse_header(bytes(header))
                 body = await self._body(line)
@@ -157,6 +157,19 @@ class Server:
             self._log.error("connection failed: %s", failure_of(error))
         finally:
             line.close()
+
+    async def _header(self, line: socket.socket) -> bytearray | None:
+        """Greet, and read the header; None for a peer that only looked whether somebody is there."""
+        async with asyncio.timeout(self._receive_seconds):
+            try:
+                await asyncio.get_running_loop().sock_sendall(line, greeting(os.getpid()))
+                return await read_frame(line, HEADER_LIMIT, "a header")
+            except BrokenPipeError:
+                return None
+            except EOFError as left:
+                if left.args == (0,):
+                    return None
+                raise
 
     def _refuse(self, why: str) -> None:
         self._stats.refused += 1

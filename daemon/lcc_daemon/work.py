@@ -25,7 +25,7 @@ from lcc_daemon import guide
 from lcc_daemon.compaction import Done, Event, EventError, Help, compact_event, read_event, request_for
 from lcc_daemon.logs import failure_of
 from lcc_daemon.plan import HandOver, Replace, remove_old_parts, to_stdout
-from lcc_daemon.protocol import Answer, Request
+from lcc_daemon.protocol import HOOKS, Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.sessions import SessionFileError, Sessions
 from lcc_daemon.stats import Stats, write_private
@@ -68,13 +68,10 @@ class Work:
         }
 
     def handle(self, request: Request, call: Call) -> Answer:
-        """One request's answer. A command that is not known is refused by its own answer."""
-        run = self._commands.get(request.command)
-        if run is None:
-            return Answer(status="error", text="unknown-command\nthe daemon knows no such command")
-        if request.command in ("compact", "session-start", "pre-compact", "post-compact", "session-end"):
+        """One request's answer; the protocol lets only known commands through."""
+        if request.command in HOOKS:
             self._later.submit(self._note_hook, request.command, state_folder(self._environment(request)))
-        return run(request, call)
+        return self._commands[request.command](request, call)
 
     def warm_up(self) -> None:
         """Load what the first request would otherwise wait for."""

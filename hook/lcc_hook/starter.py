@@ -4,6 +4,7 @@ Loaded by ``client.py`` only then, and used by ``lcc-daemon`` too, so that there
 one winner, whoever asks. Standard library only; runs on Python 3.8 and up.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -387,10 +388,8 @@ def write_small(path: bytes, text: bytes) -> None:
 
 
 def remove(path: bytes) -> None:
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def modified(path: bytes) -> float:

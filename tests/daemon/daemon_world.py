@@ -118,7 +118,11 @@ class World:
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
-                if b"lcc_daemon" in words and b"run" in words and mark in (folder / "environ").read_bytes().split(b"\0"):
+                if (
+                    b"lcc_daemon" in words
+                    and b"run" in words
+                    and mark in (folder / "environ").read_bytes().split(b"\0")
+                ):
                     found.append(int(folder.name))
             except OSError:
                 continue
@@ -214,7 +218,9 @@ def make_event(world: World, files: int = 8, lines: int = 120, **fields: object)
         text = source(path.name, lines)
         path.write_text(text)
         messages += read_turn(number, path, numbered(text))
-    messages += [{"role": role, "text": f"word {n}", "toolUses": []} for n, role in enumerate(["assistant", "user"] * 4)]
+    messages += [
+        {"role": role, "text": f"word {n}", "toolUses": []} for n, role in enumerate(["assistant", "user"] * 4)
+    ]
     event = {
         "v": 1,
         "trigger": "manual",
