@@ -39,8 +39,7 @@ def install(npm: str, version: str) -> None:
     beside = Path(tempfile.mkdtemp(prefix=f".{version}-", dir=folder))
     try:
         subprocess.run(
-            [npm, "install", "--prefix", beside, "--no-audit", "--no-fund", "--loglevel=error"]
-            + [f"{PACKAGE}@{version}"],
+            [npm, "install", "--prefix", beside, "--no-audit", "--no-fund", "--loglevel=error", f"{PACKAGE}@{version}"],
             check=True,
             stdout=sys.stderr,
             stdin=subprocess.DEVNULL,

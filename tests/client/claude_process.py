@@ -223,6 +223,18 @@ class Claude:
             time.monotonic() - begun,
         )
 
+    def wait_for_queue(self, words: str, seconds: float = 10.0) -> None:
+        """Block until the client has taken up words that were sent while it works: its session file says so."""
+        needle = json.dumps(words).encode()
+        until = time.monotonic() + seconds
+        while not any(
+            b'"operation":"enqueue"' in line and needle in line
+            for line in self.lab.transcript(self.session).read_bytes().splitlines()
+        ):
+            if time.monotonic() > until:
+                raise TimeoutError(f"the client did not take up {words!r}")
+            threading.Event().wait(0.01)
+
     def close(self, seconds: float = 30.0) -> int:
         """End the client as a closed terminal does; kills it where it does not end."""
         if self._process.stdin is not None and not self._process.stdin.closed:

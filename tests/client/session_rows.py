@@ -1,0 +1,83 @@
+"""A session file as the client writes it, made without a client: for sessions too long to be talked into being."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+
+class SessionFile:
+    """Rows of one conversation, each hanging on the one before. ``write`` puts them where the client looks."""
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
+        self.id = str(uuid.uuid4())
+        self._rows: list[dict[str, Any]] = []
+        self._parent: str | None = None
+
+    def _add(self, kind: str, message: dict[str, Any], **more: Any) -> None:
+        row = str(uuid.uuid4())
+        self._rows.append(
+            {
+                "parentUuid": self._parent,
+                "isSidechain": False,
+                "type": kind,
+                "message": message,
+                "uuid": row,
+                "timestamp": "2026-01-01T00:00:00.000Z",
+                **more,
+                "userType": "external",
+                "cwd": str(self.project),
+                "sessionId": self.id,
+                "version": "2.1.332",
+                "gitBranch": "HEAD",
+            }
+        )
+        self._parent = row
+
+    def user(self, text: str) -> None:
+        """A prompt."""
+        self._add("user", {"role": "user", "content": text})
+
+    def assistant(self, *blocks: dict[str, Any]) -> None:
+        """An answer: one row a block, as the client writes them, under one message id."""
+        for block in blocks:
+            self._add(
+                "assistant",
+                {
+                    "id": f"msg_{len(self._rows)}",
+                    "type": "message",
+                    "role": "assistant",
+                    "model": "claude-opus-5-5",
+                    "content": [block],
+                    "stop_reason": None,
+                    "stop_sequence": None,
+                    "usage": {"input_tokens": 10, "output_tokens": 10},
+                },
+            )
+
+    def read(self, call_id: str, path: Path) -> None:
+        """A whole-file Read with its result, numbered as the tool numbers."""
+        lines = path.read_text(encoding="utf-8").split("\n")
+        numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, start=1))
+        self.assistant(
+            {"type": "tool_use", "id": call_id, "name": "Read", "input": {"file_path": str(path)}},
+        )
+        self._add(
+            "user",
+            {
+                "role": "user",
+                "content": [{"tool_use_id": call_id, "type": "tool_result", "content": numbered}],
+            },
+            sourceToolAssistantUUID=self._parent,
+        )
+
+    def write(self, home: Path) -> Path:
+        """Write the file under ``home``; the client finds it by ``--resume`` in the project's folder."""
+        folder = home / ".claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(self.project))
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.id}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in self._rows), encoding="utf-8")
+        return path
