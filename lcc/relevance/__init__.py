@@ -7,6 +7,7 @@ The errors, all of them ``ValueError``::
     TranscriptFitError     the conversation does not fit into the judge's budget
 """
 
+from lcc.judge.errors import TranscriptFitError
 from lcc.relevance.request import RequestError, TranscriptCompactionRequest
 from lcc.relevance.transcript import TranscriptCompactionResult, compact_transcript, run_pass
 from lcc.relevance.transcript_lossless import verify_lossless
@@ -18,6 +19,7 @@ __all__ = [
     "TranscriptCompactionRequest",
     "TranscriptCompactionResult",
     "TranscriptError",
+    "TranscriptFitError",
     "compact_transcript",
     "messages_to_payload",
     "run_pass",
