@@ -120,12 +120,12 @@ def _read_outcomes(server: Server, plan: Plan, outcomes: Sequence[Reply | Failur
     verdicts: dict[str, Verdict] = {}
     unjudged: dict[str, str] = {}
     warnings: list[str] = []
-    failures: dict[str, list[int]] = {}
+    failures: dict[Failure, list[int]] = {}
     models: dict[str, None] = {}
     reached = False
     for number, (batch, outcome) in enumerate(zip(plan.batches, outcomes, strict=True), 1):
         if isinstance(outcome, Failure):
-            failures.setdefault(outcome.text, []).append(number)
+            failures.setdefault(outcome, []).append(number)
             reached = reached or outcome.connected
             unjudged.update((question.id, "failed") for question in batch.questions)
             continue
@@ -138,7 +138,10 @@ def _read_outcomes(server: Server, plan: Plan, outcomes: Sequence[Reply | Failur
     return Judged(
         verdicts=verdicts,
         unjudged=unjudged,
-        failures=tuple(_failure_line(text, numbers, len(plan.batches)) for text, numbers in failures.items()),
+        failures=tuple(
+            _failure_line(failure.text, failures[failure], len(plan.batches))
+            for failure in sorted(failures, key=lambda failure: failure.consequence)  # causes first
+        ),
         unreachable=not reached,
         model=next(iter(models), None),
         state_tokens=plan.state.tokens,

@@ -34,13 +34,24 @@ _WAY_OUT = "name another file, or leave the option out"
 
 
 def decision_key(provider: str, model: str, goal: str, pair: Pair, text: str | None = None) -> str:
-    """What a verdict holds for: the judge, the goal, the call with its input, and the exact result.
+    """What a verdict holds for: the judge, the goal, the call with its id and input, and the exact result.
+
+    The id is part of it because two calls may be alike in all else and still be judged differently.
 
     ``text`` takes the place of the result's text: what the result will be after this pass.
     """
     digest = hashlib.sha256()
     result = pair.result.text if text is None else text
-    head: list[Json] = [1, provider, model, goal, pair.use.tool, dumps(pair.use.input), pair.result.is_error]
+    head: list[Json] = [
+        1,
+        provider,
+        model,
+        goal,
+        pair.use.id,
+        pair.use.tool,
+        dumps(pair.use.input),
+        pair.result.is_error,
+    ]
     digest.update(dumps(head).encode())
     digest.update(b"\0")
     digest.update(result.encode("utf-8", "surrogatepass"))
@@ -114,12 +125,12 @@ def _read(file: Path) -> bytes:
         return b""
     except OSError as error:
         raise DecisionsCacheError(str(file), f"it cannot be opened ({error.strerror}); {_WAY_OUT}") from error
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+        os.close(descriptor)
+        fault = "is larger than 64 MiB" if stat.S_ISREG(found.st_mode) else "is not a regular file"
+        raise DecisionsCacheError(str(file), f"it {fault}; {_WAY_OUT}")
     with os.fdopen(descriptor, "rb") as opened:
-        found = os.fstat(opened.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise DecisionsCacheError(str(file), f"it is not a regular file; {_WAY_OUT}")
-        if found.st_size > MAX_BYTES:
-            raise DecisionsCacheError(str(file), f"it is larger than {MAX_BYTES // 2**20} MiB; {_WAY_OUT}")
         return opened.read(MAX_BYTES)
 
 

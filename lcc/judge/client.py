@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -43,6 +43,8 @@ class Failure:
     refused: bool = False
     """The server refuses this key: no other request will do better."""
     connected: bool = True
+    consequence: bool = False
+    """It was given up because of another failure, or of the time."""
 
 
 class Stop:
@@ -214,7 +216,7 @@ class _Retry:
 
 
 def _add(failure: Failure, text: str) -> Failure:
-    return Failure(f"{failure.text} ({text})", failure.refused, failure.connected)
+    return replace(failure, text=f"{failure.text} ({text})")
 
 
 def _messages(parsed: object) -> Iterator[str]:

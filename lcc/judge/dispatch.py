@@ -12,9 +12,11 @@ from lcc.judge.client import Failure, Stop, SystemOneClient
 
 FAILURES_IN_A_ROW = 3
 """After so many failed batches with no success between them the rest are not sent: the server is down."""
-_NOT_SENT_TIME = Failure("the time for the judge was over")
-_NOT_SENT_REFUSED = Failure("not sent, because the server refuses the key")
-_NOT_SENT_DOWN = Failure(f"not sent, because {FAILURES_IN_A_ROW} requests in a row had failed")
+_TIME_OVER = Failure("given up, because the time for the judge was over", consequence=True)
+_KEY_REFUSED = Failure("given up, because the server refuses the key", consequence=True)
+_SERVER_DOWN = Failure(
+    f"given up, because {FAILURES_IN_A_ROW} requests in a row had failed", connected=False, consequence=True
+)
 
 
 class _Done(NamedTuple):
@@ -88,12 +90,12 @@ def _collect(
                 continue
             in_a_row += 1
             if outcome.refused:
-                return _NOT_SENT_REFUSED
+                return _KEY_REFUSED
             if in_a_row >= FAILURES_IN_A_ROW:
-                return _NOT_SENT_DOWN
+                return _SERVER_DOWN
     except queue.Empty:
         pass
     except BaseException:
         stop.now()  # Ctrl-C, or a progress display that failed: no request goes on behind the caller's back
         raise
-    return _NOT_SENT_TIME
+    return _TIME_OVER

@@ -55,9 +55,10 @@ def test_laya_judges() -> None:
     assert server.asked[0].json["model"] == "laya-latest"
 
 
-def test_laya_that_is_not_there() -> None:
+@pytest.mark.parametrize("calls", [12, 100])
+def test_laya_that_is_not_there(calls: int) -> None:
     """Like a missing key: provider_used laya, no guarantee, every call kept as laya_unavailable_fail_safe."""
-    outcome = judge(SESSION, laya_at(f"http://127.0.0.1:{closed_port()}"), provider="laya")
+    outcome = judge(transcript_of(session(calls)), laya_at(f"http://127.0.0.1:{closed_port()}"), provider="laya")
 
     assert (outcome.provider_used, outcome.degraded, outcome.semantic_guarantee) == ("laya", True, "none")
     assert outcome.degradation_reason == "laya_unavailable_fail_safe"
