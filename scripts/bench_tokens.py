@@ -126,10 +126,10 @@ def measure(name: str, make: Callable[[Family], TokenCounter], sessions: dict[st
         for text in (*step.written, *step.added)
         for family in (families[session],)
     }
-    start = time.perf_counter()
+    start = time.process_time()
     for family, text in texts:
         counters[family].count(text)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     size = sum(len(text.encode("utf-8", "replace")) for _, text in texts) / 1e6
     halves: dict[str, tuple[list[UsageStep], list[StepCount]]] = {}
     everything: dict[str, list[StepCount]] = {}
