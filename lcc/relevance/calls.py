@@ -115,6 +115,11 @@ def cwd_of(use: ToolUse) -> str | None:
     return use.cwd
 
 
+def full_path(path: str, cwd: str | None, session_cwd: str | None, root: str | None) -> str:
+    """``path`` against the call's directory, else the session's, else the workspace; relative when none is known."""
+    return os.path.join(root or "", session_cwd or "", cwd or "", path)
+
+
 def named_path(use: ToolUse) -> str | None:
     """The path that the input names under one of the usual keys, as written."""
     if not isinstance(use.input, dict):

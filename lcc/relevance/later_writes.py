@@ -10,10 +10,11 @@ import os.path
 import re
 from collections.abc import Container, Iterable, Sequence
 
-from lcc.relevance.calls import command_of, cwd_of, effect_of, input_strings, written_paths
+from lcc.relevance.calls import command_of, cwd_of, effect_of, input_strings, kind_of, written_paths
 from lcc.transcript import ToolUse
 
 _WORD = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!=]+")
+_BACKGROUND = re.compile(r"(?<![&>|\\])&(?![&>])|\bnohup\b|\bsetsid\b|\bdisown\b")
 _EVERYWHERE = "/"
 _MAY_LEAVE = ("$", "~", "`", "..", "%")
 
@@ -47,8 +48,9 @@ class LaterWrites:
                     if name in file_names:
                         self._named[name] = position
             if effect_of(use) != "read_only":
+                last = len(uses) if _runs_on(use, strings) else position
                 for folder in _may_write_under(use, strings, session_cwd):
-                    self._written_under[folder] = position
+                    self._written_under[folder] = max(last, self._written_under.get(folder, -1))
         self._last_write = max(self._written_under.values(), default=-1)
 
     def may_have_written(self, path: str, position: int) -> bool:
@@ -65,6 +67,13 @@ class LaterWrites:
             if parent == folder:
                 return False
             folder = parent
+
+
+def _runs_on(use: ToolUse, strings: Sequence[str]) -> bool:
+    """Whether a call goes on in the background, and may write at any time after it was made."""
+    if isinstance(use.input, dict) and use.input.get("run_in_background"):
+        return True
+    return kind_of(use.tool) == "command" and any(_BACKGROUND.search(text) for text in strings)
 
 
 def _may_write_under(use: ToolUse, strings: Sequence[str], session_cwd: str | None) -> list[str]:

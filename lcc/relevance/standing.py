@@ -9,7 +9,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Mapping, Sequence
 
-from lcc.relevance.calls import FileRead
+from lcc.relevance.calls import FileRead, full_path
 from lcc.relevance.notes import find_note
 from lcc.transcript import Pair, Transcript
 
@@ -26,10 +26,12 @@ _LONGEST_STUB = 400  # characters
 _PERSISTED = "<persisted-output>"
 
 
-def standing_reasons(transcript: Transcript, pairs: Sequence[Pair], reads: Mapping[str, FileRead]) -> dict[str, str]:
+def standing_reasons(
+    transcript: Transcript, pairs: Sequence[Pair], reads: Mapping[str, FileRead], workspace_root: str | None = None
+) -> dict[str, str]:
     """Which results stand, by call id, and why. A result that may be decided about is not in it.
 
-    ``reads`` are the calls of ``pairs`` that read a file.
+    ``reads`` are the calls of ``pairs`` that read a file; their paths are relative to ``workspace_root`` at last.
     """
     reasons: dict[str, str] = {}
     named: list[str] = []
@@ -48,7 +50,7 @@ def standing_reasons(transcript: Transcript, pairs: Sequence[Pair], reads: Mappi
             reasons[pair.use.id] = ALREADY_A_POINTER
     for target in named:
         reasons.setdefault(target, NAMED_BY_EARLIER_NOTE)
-    for stub, source in _stubs_and_sources(pairs, reads, transcript.cwd):
+    for stub, source in _stubs_and_sources(pairs, reads, transcript.cwd, workspace_root):
         reasons.setdefault(stub, UNCHANGED_STUB)
         if source is not None:
             reasons.setdefault(source, REFERRED_TO_BY_STUB)
@@ -61,7 +63,7 @@ def is_unchanged_stub(text: str) -> bool:
 
 
 def _stubs_and_sources(
-    pairs: Sequence[Pair], reads: Mapping[str, FileRead], session_cwd: str | None
+    pairs: Sequence[Pair], reads: Mapping[str, FileRead], session_cwd: str | None, workspace_root: str | None
 ) -> list[tuple[str, str | None]]:
     """Each stub's call id, with the id of the latest earlier read that it refers to."""
     latest: dict[object, str] = {}
@@ -70,7 +72,7 @@ def _stubs_and_sources(
         read = reads.get(pair.use.id)
         if read is None or not read.by_tool:
             continue
-        path = os.path.join(read.cwd or session_cwd or "", read.path)
+        path = os.path.normpath(full_path(read.path, read.cwd, session_cwd, workspace_root))
         if is_unchanged_stub(pair.result.text):
             found.append((pair.use.id, latest.get((path, read.span)) or latest.get(path)))
         elif not pair.result.is_error:

@@ -107,7 +107,8 @@ def _session_of(transcript: Transcript, request: TranscriptCompactionRequest, co
     pairs = tuple(transcript.pairs())
     reads = file_reads(pairs)
     pins = pin_reasons(pairs, len(transcript.messages), request.preserve_recent)
-    standing = {i: reason for i, reason in standing_reasons(transcript, pairs, reads).items() if i not in pins}
+    standing = standing_reasons(transcript, pairs, reads, request.workspace_root)
+    standing = {call_id: reason for call_id, reason in standing.items() if call_id not in pins}
     candidates = tuple(pair for pair in pairs if pair.use.id not in pins and pair.use.id not in standing)
     return Session(transcript, request, context, pairs, pins, standing, candidates, reads)
 

@@ -6,11 +6,10 @@ proxy: no later call can have written the file. Pointers to read-only commands a
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lcc.relevance.calls import FileRead, command_of, cwd_of, file_read_of
+from lcc.relevance.calls import FileRead, command_of, cwd_of, file_read_of, full_path
 from lcc.relevance.commands import command_effect
 from lcc.relevance.decision import CommandRecovery, Decision, DiskProof, FileRecovery
 from lcc.relevance.disk import DiskReason, read_file
@@ -24,6 +23,7 @@ from lcc.relevance.transcript_lossless import dedupe_violations, is_dedupe
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, Pair, ToolUse, parse_payload
 
+_READ_LIMIT = 2000  # lines that a read tool shows at most; of a longer file it shows the first so many
 _STILL_RUNNING = "Process running with session ID "
 
 
@@ -115,8 +115,7 @@ def _classify(pair: Pair, around: Surroundings) -> _Read | str:
         return "read_range_empty"
     if around.names.name_call(use, read):
         return "named_in_goal_or_recent_turns"
-    folder = read.cwd or around.session_cwd or around.workspace_root or ""
-    return _Read(pair, read, os.path.join(around.workspace_root or "", folder, read.path), header)
+    return _Read(pair, read, full_path(read.path, read.cwd, around.session_cwd, around.workspace_root), header)
 
 
 def _disk_decisions(reads: Sequence[_Read]) -> Iterator[tuple[str, Decision]]:
@@ -167,13 +166,17 @@ def _asked_part(item: _Read) -> Proof | None:
     rows = parse_rows(text) if read.numbered and item.header == 0 else None
     if rows:
         lines = (rows.first_line, rows.first_line + rows.total - 1)
-        return Proof(lines if read.span else None, 0, rows.end)
+        whole = read.span is None and read.by_tool and rows.total < _READ_LIMIT
+        return Proof(None if whole else lines, 0, rows.end)
+    if read.numbered and not read.by_tool:
+        return None
     end = content_end(text) if read.by_tool else len(text)
-    if read.span is None:
+    if read.span is None and (read.by_tool or text.endswith("\n")):
         return Proof(None, item.header, end)
+    # A client may have stripped the newlines that end a command's output: its lines are there, the rest is unknown.
     if not read.by_tool and text.endswith("\n"):
         end -= 1
-    first = read.span.first
+    first = read.span.first if read.span else 1
     return Proof((first, first + text.count("\n", item.header, end)), item.header, end)
 
 

@@ -1,0 +1,219 @@
+"""Whatever an agent did: every pointer gives back the removed bytes, after one pass and after three.
+
+`LCC_HYPOTHESIS_EXAMPLES` multiplies the number of examples.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from relevance.pass_world import Message, Op, World, operations
+from relevance.pointer_follower import call_id, follow, results, results_of, stub_sources, uses_of
+
+from lcc.relevance import (
+    TranscriptCompactionRequest,
+    compact_transcript,
+    messages_to_payload,
+    verify_lossless,
+    verify_recoverable,
+)
+
+EXAMPLES = int(os.environ.get("LCC_HYPOTHESIS_EXAMPLES", "1")) * 60
+SETTINGS = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+
+
+def three_rounds(*, any_disk: bool) -> st.SearchStrategy[list[list[Op]]]:
+    """What happens before each of three passes."""
+    op = operations(any_disk=any_disk)
+    later = st.lists(op, max_size=6)
+    return st.tuples(st.lists(op, min_size=4, max_size=24), later, later).map(list)
+
+
+class Passes:
+    """Passes over one growing session; each output is the next one's input."""
+
+    def __init__(self, world: World, *, session_cwd: bool, preserve_recent: int, **options: Any) -> None:
+        self.world = world
+        self.session_cwd = world.cwd if session_cwd else None
+        self.root = world.root if session_cwd else world.cwd
+        self.options = {"provider": "rules", "preserve_recent": preserve_recent, **options}
+        self.compacted: list[Message] = []
+        self.reports: list[dict[str, Any]] = []
+
+    def run(self) -> list[Message]:
+        """One pass over the last output and what has been added since; returns what it was given."""
+        given = self.compacted + self.world.messages[self.world.sealed :]
+        payload: Any = given if self.session_cwd is None else {"messages": given, "cwd": self.session_cwd}
+        result = compact_transcript(TranscriptCompactionRequest(payload=payload, **self.options))
+        self.world.sealed = len(self.world.messages)
+        self.compacted = messages_to_payload(result.messages)
+        self.reports.append(result.report)
+        return given
+
+
+def check_proven_rounds(passes: Passes, rounds: list[list[Op]], *, verified: bool | None) -> None:
+    """Three passes: what each removed comes back, and what it replaced stays as it was in the later ones."""
+    notes: dict[str, str] = {}
+    held: dict[str, bytes] = {}
+
+    def file_of(call: str, path: str) -> bytes:
+        if call not in held:
+            held[call] = Path(path).read_bytes()
+        return held[call]
+
+    world = passes.world
+    for happening in rounds:
+        world.run(happening)
+        given = passes.run()
+        mode = passes.options["rules_mode"]
+        replaced = follow(
+            world.messages,
+            passes.compacted,
+            file_of=file_of if mode == "recoverable" else None,
+            session_cwd=passes.session_cwd,
+            root=passes.root,
+            verified=verified,
+        )
+        assert {call: replaced.get(call) for call in notes} == notes
+        notes = replaced
+        check_guards(passes, given)
+        check_report(passes, given)
+        verify = verify_lossless if mode == "lossless" else verify_recoverable
+        assert verify(given, passes.compacted) == []
+
+
+def check_guards(passes: Passes, given: list[Message]) -> None:
+    """Pinned messages, what looks like a note, and what a stub refers to come out as they went in."""
+    recent = passes.options["preserve_recent"]
+    pinned = {0, *range(max(0, len(given) - recent), len(given))}
+    for index in pinned:
+        assert passes.compacted[index] == given[index]
+    after = {result.id: result.text for result in results(passes.compacted)}
+    before = {result.id: result.text for result in results(given)}
+    for call, text in before.items():
+        if text.startswith("[") and text.endswith("]") and "\n" not in text:
+            assert after[call] == text
+    for _, source in stub_sources(given, passes.session_cwd, passes.root):
+        assert after[source] == before[source]
+
+
+def check_report(passes: Passes, given: list[Message]) -> None:
+    """One record for each answered call, whose characters are those of the messages."""
+    report = passes.reports[-1]
+    after = {result.id: result for result in results(passes.compacted)}
+    records = {record["id"]: record for record in report["decisions"]}
+    assert records.keys() == {result.id for result in results(given)}
+    for old in results(given):
+        record = records[old.id]
+        changed = after[old.id].text != old.text
+        assert (record["decision"] in ("dedupe", "replace")) == changed
+        assert record["chars"] - record["chars_after"] == len(old.text) - len(after[old.id].text)
+        if changed:
+            assert after[old.id].text.startswith(record["note"])
+    assert report["lossless_violations"] == []
+    assert report["degraded"] is False
+
+
+@given(three_rounds(any_disk=True), st.booleans(), st.sampled_from([0, 1, 1, 2, 6, 50]), st.booleans())
+@SETTINGS
+def test_lossless_pointers_give_everything_back(
+    rounds: list[list[Op]], session_cwd: bool, preserve_recent: int, snake: bool
+) -> None:
+    """lossless: the kept results alone give back what was removed, whatever the disk holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder), snake)
+        passes = Passes(world, session_cwd=session_cwd, preserve_recent=preserve_recent, rules_mode="lossless")
+        check_proven_rounds(passes, rounds, verified=None)
+
+
+@given(three_rounds(any_disk=True), st.booleans(), st.sampled_from([0, 1, 1, 2, 6, 50]), st.booleans())
+@SETTINGS
+def test_pointers_verified_on_disk_give_everything_back(
+    rounds: list[list[Op]], session_cwd: bool, preserve_recent: int, snake: bool
+) -> None:
+    """recoverable with the disk check: the file holds what was removed, whatever happened to it before the pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder), snake)
+        passes = Passes(world, session_cwd=session_cwd, preserve_recent=preserve_recent, rules_mode="recoverable")
+        passes.options["workspace_root"] = passes.root
+        check_proven_rounds(passes, rounds, verified=True)
+
+
+@given(three_rounds(any_disk=False), st.booleans(), st.sampled_from([0, 1, 1, 2, 6, 50]))
+@SETTINGS
+def test_pointers_by_proxy_give_everything_back(rounds: list[list[Op]], rooted: bool, preserve_recent: int) -> None:
+    """recoverable by the transcript alone: where only calls change files, the file still holds what was removed."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder))
+        passes = Passes(world, session_cwd=True, preserve_recent=preserve_recent, rules_mode="recoverable")
+        if rooted:
+            passes.options.update(workspace_root=passes.root, disk_check=False)
+        check_proven_rounds(passes, rounds, verified=False)
+
+
+@given(three_rounds(any_disk=True), st.sampled_from([0, 1, 1, 2, 6, 50]), st.booleans())
+@SETTINGS
+def test_lossy_keeps_words_and_pairs(rounds: list[list[Op]], preserve_recent: int, snake: bool) -> None:
+    """lossy: every word stays, pairs go whole, a kept result is untouched, a trim holds both ends of the output."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder), snake)
+        passes = Passes(world, session_cwd=True, preserve_recent=preserve_recent, rules_mode="lossy")
+        for happening in rounds:
+            world.run(happening)
+            before = passes.run()
+            after = passes.compacted
+            assert [(m["role"], m["text"]) for m in before if m.get("text")] == [
+                (m["role"], m["text"]) for m in after if m.get("text")
+            ]
+            new_uses = {call_id(use): use for message in after for use in uses_of(message)}
+            old_uses = {call_id(use): use for message in before for use in uses_of(message)}
+            new_results = {call_id(r): r for message in after for r in results_of(message)}
+            old_results = {call_id(r): r for message in before for r in results_of(message)}
+            assert all(old_uses[call] == use for call, use in new_uses.items())
+            assert new_uses.keys() & old_results.keys() == new_results.keys()
+            assert all(call in new_uses for call in old_uses if call not in old_results)
+            for record in passes.reports[-1]["decisions"]:
+                call, decision = record["id"], record["decision"]
+                assert (decision == "drop") == (call not in new_results)
+                if decision == "keep":
+                    assert new_results[call] == old_results[call]
+                elif decision == "trim":
+                    old, new = old_results[call]["text"], new_results[call]["text"]
+                    assert new.startswith(old[:1000] + "\n")
+                    assert new.endswith("\n" + old[-1000:])
+                    assert "\n" not in new[1001:-1001]
+
+
+@pytest.mark.parametrize("mode", ["lossless", "recoverable", "lossy"])
+def test_the_same_session_and_disk_give_the_same_answer(mode: str, tmp_path: Path) -> None:
+    """The same input and the same disk give the same output."""
+    world = World(tmp_path)
+    world.run(_fixed_operations())
+    payload: Any = {"messages": world.messages, "cwd": world.cwd}
+    request = TranscriptCompactionRequest(
+        payload=payload, provider="rules", rules_mode=mode, workspace_root=world.root, preserve_recent=2
+    )
+    first, second = compact_transcript(request), compact_transcript(request)
+    assert messages_to_payload(first.messages) == messages_to_payload(second.messages)
+    assert {**first.report, "latency_ms": 0} == {**second.report, "latency_ms": 0}
+
+
+def _fixed_operations() -> list[Op]:
+    from relevance.pass_world import NAMES, Read, Repeat, Shell
+
+    operations: list[Op] = []
+    for name in NAMES:
+        operations.append(Read(name, "arrow", None, None, True, True, "absolute"))
+        operations.append(Shell(name, "cat", 1, True, "", "session"))
+        operations.append(Repeat(1, 3, 4, "x", False, None))
+    return operations

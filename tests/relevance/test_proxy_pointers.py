@@ -1,0 +1,86 @@
+"""What the transcript alone can and cannot say about a file: pointers that have to hold without a look at the disk."""
+
+from __future__ import annotations
+
+import pytest
+from relevance.made_session import MadeSession, long_text, numbered
+
+TEXT = long_text("a.py")
+
+
+def test_a_stripped_command_output_names_its_lines() -> None:
+    """A client strips the newline that ends an output: the lines came from the file, its end is unknown."""
+    session = MadeSession(cwd="/w")
+    stripped = session.bash("cat a.py", TEXT.rstrip())
+    session.call("exec_command", {"cmd": "cat b.py"}, TEXT.replace("a.py", "b.py"))
+    session.filler()
+
+    texts = session.compact("recoverable").texts
+
+    assert texts[stripped] == "[removed: re-read a.py (lines 1-20) to recover]"
+    assert texts["c2"] == "[removed: re-read b.py to recover]"
+
+
+def test_a_read_that_was_cut_off_at_the_tools_limit_names_its_lines() -> None:
+    """A read tool shows the first 2000 lines of a longer file, and does not say so."""
+    session = MadeSession(cwd="/w")
+    cut = session.read("/w/long.py", numbered("\n".join(f"value {n}" for n in range(2000))))
+    whole = session.read("/w/short.py", numbered("\n".join(f"value {n}" for n in range(1999))))
+    session.filler()
+
+    texts = session.compact("recoverable").texts
+
+    assert texts[cut] == "[removed: re-read /w/long.py (lines 1-2000) to recover]"
+    assert texts[whole] == "[removed: re-read /w/short.py to recover]"
+
+
+def test_numbers_that_a_command_wrote_and_a_client_cut_are_no_proof() -> None:
+    """`cat -n` whose last row was stripped of its tab is not what any lines of the file look like."""
+    session = MadeSession(cwd="/w")
+    call = session.bash(
+        "cat -n a.py", numbered("a line long enough to be worth a note of its own\n", 1, "{:>6}\t{}").rstrip()
+    )
+    session.filler()
+
+    assert session.compact("recoverable").reason(call) == "read_range_unknown"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": "npm run build", "run_in_background": True},
+        {"command": "npm run build &"},
+        {"command": "nohup npm run build >/dev/null 2>&1"},
+    ],
+)
+def test_what_runs_in_the_background_may_write_later(given: dict[str, object]) -> None:
+    """A command that was started before the read, and goes on, may have written the file after it."""
+    session = MadeSession(cwd="/w")
+    session.call("Bash", given, "started")
+    read = session.read("/w/a.py", numbered(TEXT))
+    session.filler()
+
+    assert session.compact("recoverable").reason(read) == "file_written_later"
+
+
+def test_what_has_ended_before_the_read_does_not_count() -> None:
+    """A command in the foreground is over when the file is read."""
+    session = MadeSession(cwd="/w")
+    session.bash("npm run build 2>&1 && echo done", "built")
+    read = session.read("/w/a.py", numbered(TEXT))
+
+    assert session.compact("recoverable").reason(read) == "recoverable_file_read"
+
+
+@pytest.mark.parametrize("path", ["sub/a.py", "./sub/a.py", "/w/sub/a.py"])
+def test_a_stub_finds_its_read_however_the_path_is_written(path: str) -> None:
+    """What a "file unchanged" stub refers to stays, whether either call wrote the path in full or not."""
+    session = MadeSession()
+    source = session.read(path, numbered(TEXT))
+    stub = session.read("/w/sub/a.py", "File unchanged since last read. Refer to the earlier result.")
+    session.filler()
+
+    answer = session.compact("recoverable", workspace_root="/w", disk_check=False)
+
+    assert answer.reason(source) == "referred_to_by_unchanged_stub"
+    assert answer.reason(stub) == "unchanged_since_last_read_stub"
