@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import orjson
 
@@ -93,6 +93,7 @@ def _literal_backslash(escape: re.Match[bytes]) -> bytes:
     return escape[0] if escape[1] is None else b"\\\\"
 
 
-def _refuse_at(piece: bytes, before: bytes, line: int) -> None:
+def _refuse_at(piece: bytes, before: bytes, line: int) -> NoReturn:
     """Raise the TranscriptError for ``piece``, its columns counted from the start of the line."""
     loads(b" " * len(before.decode(errors="replace")) + piece, line)
+    raise TranscriptError("not valid JSON", f"line {line}")

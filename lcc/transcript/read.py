@@ -11,6 +11,7 @@ from lcc.transcript.collector import without_collector
 from lcc.transcript.document import kind, loads, refuse, refuse_foreign_encoding
 from lcc.transcript.lines import BOM
 from lcc.transcript.model import Format, Json, Message, Path, Transcript, TranscriptError
+from lcc.transcript.soundness import check_inputs, check_objects, in_line
 from lcc.transcript.splice import skip_value
 
 _NONE_OF_THEM: Final = (
@@ -26,7 +27,12 @@ def read_transcript(raw: bytes, *, format: Format | None = None, name: str = "in
     place inside it. Raises TranscriptError for what is none of the formats, or malformed.
     """
     with without_collector():
-        return _read(raw, format, name)
+        transcript = _read(raw, format, name)
+        try:
+            check_inputs(transcript.messages)
+        except TranscriptError as error:
+            raise (in_line(error, transcript) if transcript.documents else error) from None
+    return transcript
 
 
 def _read(raw: bytes, format: Format | None, name: str) -> Transcript:
@@ -38,7 +44,9 @@ def _read(raw: bytes, format: Format | None, name: str) -> Transcript:
     if format is not None:
         return _parse(loads(raw), format, raw, name)
     first, is_whole = _first_value(raw)
-    if not (isinstance(first, dict) and "type" in first and "messages" not in first):
+    if not isinstance(first, dict) or "messages" in first or "type" not in first:
+        if isinstance(first, dict) and "messages" not in first:
+            raise TranscriptError(_NONE_OF_THEM, name)
         return _parse(first if is_whole else loads(raw), None, raw, name)
     if _is_codex_line(first):
         return codex.read(raw)
@@ -54,7 +62,9 @@ def parse_payload(payload: Json) -> Transcript:
     ``Message.source`` is the caller's own message object. Raises TranscriptError with the JSON path.
     """
     with without_collector():
-        return _parse(payload, None, None, "payload")
+        transcript = _parse(payload, None, None, "payload")
+        check_objects(transcript.messages, ("messages",) if isinstance(payload, dict) else ())
+    return transcript
 
 
 def _first_value(raw: bytes) -> tuple[Json, bool]:

@@ -9,9 +9,10 @@ from lcc.transcript.render_lines import render_lines
 from lcc.transcript.splice import REMOVE, Splices
 
 
-def render(transcript: Transcript, edits: Edits) -> bytes:
+def render(transcript: Transcript, edits: Edits, *, ascii_only: bool | None = None) -> bytes:
     """The transcript's file with the edits made; every other byte is as it was.
 
+    ``ascii_only`` says whether new texts escape what is not ASCII; None: when the whole file is ASCII.
     Raises ValueError for a transcript that was not read from bytes, KeyError for the new text of a result
     that is not exactly one text.
     """
@@ -20,16 +21,18 @@ def render(transcript: Transcript, edits: Edits) -> bytes:
         raise ValueError("the transcript was read from objects: there are no bytes to splice into")
     if not edits:
         return raw
+    escaped = raw.isascii() if ascii_only is None else ascii_only
     with without_collector():
         changed = [message for message in transcript.messages if touches(message, edits)]
         if transcript.format in ("claude-code", "codex"):
-            return render_lines(transcript, changed, edits, raw)
-        return _render_document(transcript, changed, edits, raw)
+            return render_lines(transcript, changed, edits, raw, escaped)
+        return _render_document(transcript, changed, edits, raw, escaped)
 
 
-def _render_document(transcript: Transcript, changed: list[Message], edits: Edits, raw: bytes) -> bytes:
+def _render_document(
+    transcript: Transcript, changed: list[Message], edits: Edits, raw: bytes, ascii_only: bool
+) -> bytes:
     splices = Splices()
-    ascii_only = raw.isascii()
     for message in changed:
         block = (message.tool_uses or message.tool_results)[0].path
         message_path = block[: 1 if isinstance(block[0], int) else 2]

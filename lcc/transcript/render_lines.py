@@ -22,9 +22,11 @@ _NULLABLE: Final = frozenset(("parentUuid", "logicalParentUuid"))
 _LINK: Final = re.compile(rb'"(' + "|".join(_LINKS).encode() + rb')"[ \t]*+:[ \t]*+"([^"\\]*+)"')
 
 
-def render_lines(transcript: Transcript, changed: Iterable[Message], edits: Edits, raw: bytes) -> bytes:
+def render_lines(
+    transcript: Transcript, changed: Iterable[Message], edits: Edits, raw: bytes, ascii_only: bool
+) -> bytes:
     """The file with the edits of the ``changed`` messages made."""
-    plan = _Plan(transcript, edits, raw)
+    plan = _Plan(transcript, edits, raw, ascii_only)
     for message in changed:
         plan.take(message)
     if plan.removed and transcript.format == "claude-code":
@@ -35,12 +37,12 @@ def render_lines(transcript: Transcript, changed: Iterable[Message], edits: Edit
 class _Plan:
     """What happens to each document of the file: an edit inside it, or its removal."""
 
-    def __init__(self, transcript: Transcript, edits: Edits, raw: bytes) -> None:
+    def __init__(self, transcript: Transcript, edits: Edits, raw: bytes, ascii_only: bool) -> None:
         self.raw = raw
         self.edits = edits
         self.form = transcript.format
         self.documents = transcript.documents
-        self.ascii_only = raw.isascii()
+        self.ascii_only = ascii_only
         self.splices: dict[int, Splices] = {}
         self.removed: set[int] = set()
 

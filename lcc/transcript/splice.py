@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
 import orjson
@@ -41,18 +42,11 @@ def _value_pattern() -> bytes:
 
 
 _VALUE = re.compile(_value_pattern(), re.DOTALL)
-_ELEMENT = re.compile(_SPACE_PATTERN + rb",?+" + _SPACE_PATTERN + _value_pattern(), re.DOTALL)
-_KEY = re.compile(
-    _SPACE_PATTERN
-    + rb",?+"
-    + _SPACE_PATTERN
-    + rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
-    + _SPACE_PATTERN
-    + rb":"
-    + _SPACE_PATTERN,
-    re.DOTALL,
-)
-_COMMA = re.compile(_SPACE_PATTERN + rb",?+" + _SPACE_PATTERN)
+_BETWEEN = _SPACE_PATTERN + rb",?+" + _SPACE_PATTERN
+_COLON = _SPACE_PATTERN + rb":" + _SPACE_PATTERN
+_ELEMENT = re.compile(_BETWEEN + _value_pattern(), re.DOTALL)
+_KEY = re.compile(_BETWEEN + rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"' + _COLON, re.DOTALL)
+_COMMA = re.compile(_BETWEEN)
 _SPACE = re.compile(_SPACE_PATTERN)
 _TOKEN = re.compile(rb'[^][{}"]++|' + _STRING + rb"|[][{}]", re.DOTALL)
 
@@ -144,7 +138,46 @@ def _walk(raw: bytes, start: int, trie: Trie, cuts: list[_Cut]) -> int:
     return skip_value(raw, start)
 
 
+@lru_cache(maxsize=64)
+def _member_patterns(key: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Over the members ahead of ``key`` to its value; and over those after it to the object's end.
+
+    Neither matches where ``key`` stands twice, or where a key is written with an escape.
+    """
+    name = re.escape(orjson.dumps(key))
+    other = _BETWEEN + rb"(?!" + name + rb')"[^"\\]*+"' + _COLON + _value_pattern()
+    to_value = rb"(?:" + other + rb")*+" + _BETWEEN + name + _COLON
+    to_end = rb"(?:" + other + rb")*+" + _SPACE_PATTERN + rb"\}"
+    return re.compile(to_value, re.DOTALL), re.compile(to_end, re.DOTALL)
+
+
 def _walk_object(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int:
+    """The usual case, one edited member, takes two matches; any other is walked member by member."""
+    if len(trie) == 1:
+        [(key, edit)] = trie.items()
+        to_value, to_end = _member_patterns(str(key))
+        value = to_value.match(raw, position)
+        if value is not None:
+            low = len(cuts)
+            end = _walk_member(raw, value.end(), key, edit, cuts)
+            rest = to_end.match(raw, end)
+            if rest is not None:
+                return rest.end()
+            del cuts[low:]
+    return _walk_members(raw, position, trie, cuts)
+
+
+def _walk_member(raw: bytes, start: int, key: str | int, edit: object, cuts: list[_Cut]) -> int:
+    if isinstance(edit, dict):
+        return _walk(raw, start, edit, cuts)
+    if not isinstance(edit, bytes):
+        raise LookupError(f"the member {key!r} of an object cannot be removed")
+    end = skip_value(raw, start)
+    cuts.append((start, end, edit))
+    return end
+
+
+def _walk_members(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int:
     """Of duplicate keys the last one counts: the cuts made for an earlier one are taken back."""
     made: list[tuple[bytes, int, int]] = []
     match_key, get = _KEY.match, trie.get
@@ -156,13 +189,7 @@ def _walk_object(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int
             position = skip_value(raw, start)
             continue
         low = len(cuts)
-        if isinstance(edit, dict):
-            position = _walk(raw, start, edit, cuts)
-        elif isinstance(edit, bytes):
-            position = skip_value(raw, start)
-            cuts.append((start, position, edit))
-        else:
-            raise LookupError(f"the member {key.decode()!r} of an object cannot be removed")
+        position = _walk_member(raw, start, key.decode(), edit, cuts)
         made.append((key, low, len(cuts)))
     if len(made) > 1:
         _take_back(made, cuts)

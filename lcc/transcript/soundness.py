@@ -1,0 +1,67 @@
+"""Values that a transcript may hold but that cannot be written as JSON again: refused with their place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import orjson
+
+from lcc.transcript.document import refuse
+from lcc.transcript.model import Json, Message, Path, Transcript, TranscriptError
+
+MAX_DEPTH = 250
+"""How deep a call's input may be nested."""
+
+
+def check_inputs(messages: Sequence[Message]) -> None:
+    """Raise TranscriptError for a call whose input is nested too deep to be handled."""
+    uses = [use for message in messages for use in message.tool_uses]
+    if _writable([use.input for use in uses]):
+        return
+    for use in uses:
+        if not _writable([use.input]):
+            refuse(f"nested deeper than {MAX_DEPTH}, or no JSON value", (*use.path, "input"))
+
+
+def check_objects(messages: Sequence[Message], above: Path) -> None:
+    """The same for messages that came as Python objects, which can also hold NaN, integers beyond 64 bits,
+    lone surrogates and values that are not JSON. ``above`` is the path of their array."""
+    for index, message in enumerate(messages):
+        for use in message.tool_uses:
+            problem = _problem(use.input)
+            if problem:
+                refuse(problem, (*use.path, "input"))
+            if not _writable([use.id, use.tool]):
+                refuse("a lone surrogate, which UTF-8 cannot hold", use.path)
+        for result in message.tool_results:
+            if not _writable([result.tool_use_id, result.text]):
+                refuse("a lone surrogate, which UTF-8 cannot hold", result.text_path or result.path)
+        if not _writable(message.text):
+            refuse("a lone surrogate, which UTF-8 cannot hold", (*above, index, "text"))
+
+
+def in_line(error: TranscriptError, transcript: Transcript) -> TranscriptError:
+    """The same error with the line's number in place of the document's index."""
+    index, _, inside = error.place.removeprefix("[").partition("].")
+    start = transcript.documents[int(index)][0]
+    line = (transcript.raw or b"").count(b"\n", 0, start) + 1
+    return TranscriptError(error.problem, f"line {line}, {inside}")
+
+
+def _writable(value: object) -> bool:
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _problem(value: Json) -> str:
+    """Why a Python value is no JSON value; empty when it is one."""
+    try:
+        orjson.dumps([value])
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"no JSON value: {error}"
+    return ""
