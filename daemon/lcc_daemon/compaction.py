@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, cast
 import orjson
 
 from lcc.config import Config
+from lcc.judge.errors import TranscriptFitError
 from lcc.relevance import RequestError, TranscriptCompactionRequest, TranscriptCompactionResult, run_pass
 from lcc.relevance.context import PassContext
 from lcc.report import Report
-from lcc.transcript import Json, Transcript, TranscriptError, parse_payload
+from lcc.transcript import Edits, Json, Transcript, TranscriptError, parse_payload
+from lcc_daemon.figures import Figures
 from lcc_daemon.plan import HandOver, Plan, Replace, summary_line
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Event:
     session_id: str
     agent_id: str
     cwd: str
+    transcript_path: str
     options: dict[str, Json]
 
 
@@ -51,6 +54,8 @@ class Help:
     judge_client: Callable[[], httpx.Client] | None = None
     keep_report: Callable[[Event, Report], str | None] = lambda event, report: None
     """Saves the report and returns its path."""
+    figures: Callable[[Event, TranscriptCompactionResult], Figures] = lambda event, result: estimated(result)
+    """The tokens that the user is told."""
     seen_before: bool = False
     """Whether this session has been compacted by a pass before."""
 
@@ -63,6 +68,7 @@ class Done:
     encoded: bytes
     saved_bytes: int = 0
     removed: int = 0
+    report: Report | None = None
 
 
 def read_event(body: bytes | bytearray) -> Event:
@@ -77,7 +83,7 @@ def read_event(body: bytes | bytearray) -> Event:
     if not isinstance(messages, list) or not messages:
         raise EventError("bad-event", "the event has no messages")
     texts = {}
-    for key in ("trigger", "instructions", "session_id", "agent_id", "cwd"):
+    for key in ("trigger", "instructions", "session_id", "agent_id", "cwd", "transcript_path"):
         found = value.get(key)
         if found is not None and not isinstance(found, str):
             raise EventError("bad-event", f"the event's {key} is no text")
@@ -109,7 +115,10 @@ def compact_event(event: Event, config: Config, help: Help | None = None) -> Don
     def emit(result: TranscriptCompactionResult) -> Done:
         return _plan_for(event, config, lent, result)
 
-    return run_pass(transcript, request, emit, context)
+    try:
+        return run_pass(transcript, request, emit, context)
+    except TranscriptFitError as error:
+        return _hand_over("judge-budget", str(error))
 
 
 def request_for(
@@ -136,38 +145,42 @@ def request_for(
     )
 
 
-def _hand_over(reason: str, say: str) -> Done:
+def _hand_over(reason: str, say: str, report: Report | None = None) -> Done:
     plan = HandOver(reason, say)
-    return Done(plan, plan.encode())
+    return Done(plan, plan.encode(), report=report)
 
 
 def _plan_for(event: Event, config: Config, lent: Help, result: TranscriptCompactionResult) -> Done:
     edits, report = result.edits, result.report
     if not edits:
         if report["degraded"]:
-            return _hand_over("degraded", f"nothing was decided ({report['degradation_reason']})")
+            return _hand_over("degraded", f"nothing was decided ({report['degradation_reason']})", report)
         if lent.seen_before:
-            return _hand_over("nothing-new", "nothing new to remove since the last compaction")
-        return _hand_over("nothing-to-remove", "no tool result can be had back yet")
+            return _hand_over("nothing-new", "nothing new to remove since the last compaction", report)
+        return _hand_over("nothing-to-remove", "no tool result can be had back yet", report)
     if not report["worth_it"]:
-        share = 100 * cast("float", report["reduction_ratio"])
-        return _hand_over(
-            "too-little",
-            f"only {share:.0f} % can be removed, and {100 * config.min_reduction:.0f} % is asked for (min_reduction)",
-        )
-    plan = Replace(edits.texts, edits.dropped, summary_line(report), lent.keep_report(event, report))
-    return Done(plan, plan.encode(), saved_bytes(result.transcript, edits.texts, edits.dropped), len(edits.texts))
+        share, asked = 100 * cast("float", report["reduction_ratio"]), 100 * config.min_reduction
+        say = f"only {share:.0f} % can be removed, and {asked:.0f} % is asked for (min_reduction)"
+        return _hand_over("too-little", say, report)
+    say = summary_line(report, lent.figures(event, result))
+    plan = Replace(edits.texts, edits.dropped, say, lent.keep_report(event, report))
+    saved = saved_bytes(result.transcript, edits)
+    return Done(plan, plan.encode(), saved, len(edits.texts) + len(edits.dropped), report)
 
 
-def saved_bytes(transcript: Transcript, texts: object, dropped: frozenset[str]) -> int:
+def estimated(result: TranscriptCompactionResult) -> Figures:
+    """The pass's own figures, where nothing better is known of the session."""
+    report = result.report
+    return Figures(cast("int", report["tokens_before"]), cast("int", report["tokens_after"]), False)
+
+
+def saved_bytes(transcript: Transcript, edits: Edits) -> int:
     """How many bytes of results (UTF-8) the edits take out of the session."""
-    new = cast("dict[str, str]", texts)
     total = 0
     for pair in transcript.pairs():
-        if pair.use.id in dropped:
-            total += _size(pair.result.text)
-        elif pair.use.id in new:
-            total += _size(pair.result.text) - _size(new[pair.use.id])
+        new = edits.texts.get(pair.use.id)
+        if new is not None or pair.use.id in edits.dropped:
+            total += _size(pair.result.text) - _size(new or "")
     return total
 
 

@@ -15,6 +15,7 @@ import orjson
 
 from lcc.report import Report
 from lcc.transcript import Json
+from lcc_daemon.figures import Figures
 
 VERSION = 1
 STDOUT_LIMIT = 4 * 1024 * 1024
@@ -64,19 +65,19 @@ class Replace:
 Plan: TypeAlias = HandOver | Replace
 
 
-def summary_line(report: Report) -> str:
+def summary_line(report: Report, figures: Figures) -> str:
     """What was kept and what was removed, in tokens, for the one line that the user reads."""
-    before, after = cast("int", report["tokens_before"]), cast("int", report["tokens_after"])
+    before, after, _ = figures
     calls = cast("int", report["tool_calls_total"])
     gone = sum(
         cast("int", report[key] or 0)
         for key in ("tool_calls_trimmed", "tool_calls_dropped", "tool_calls_deduped", "tool_calls_replaced")
     )
     share = round(100 * (before - after) / before) if before else 0
-    about = "~" if str(report["token_count_method"]).startswith("~") else ""
+    about = "" if figures.is_real else "~"
     return (
         f"kept every message and {calls - gone} of {calls} tool results; {gone} can be had back and left a pointer: "
-        f"{about}{thousands(before)} to {about}{thousands(after)} tokens (-{share} %)"
+        f"{about}{thousands(before)} to ~{thousands(after)} tokens (-{share} %)"
     )
 
 

@@ -94,7 +94,7 @@ def open_session(path: Path) -> BinaryIO:
 class Sessions:
     """Which sessions are followed, by session id. Methods may be called from any thread."""
 
-    def __init__(self, log: logging.Logger, caught_up: Callable[[Transcript], None] | None = None) -> None:
+    def __init__(self, log: logging.Logger, caught_up: Callable[[str, Transcript], None] | None = None) -> None:
         self._log = log
         self._caught_up = caught_up
         self._followed: dict[str, Followed] = {}
@@ -195,7 +195,7 @@ class Sessions:
                 followed.announced = followed.fed
                 with followed.lock:
                     transcript = followed.reader.transcript()
-                self._caught_up(transcript)
+                self._caught_up(session_id, transcript)
         except (SessionFileError, TranscriptError, OSError) as error:
             self._log.warning("session %s is not followed any more: %s", session_id, type(error).__name__)
             self.unfollow(session_id)

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from lcc.config import Config, ConfigError, load_config, state_folder
-from lcc.relevance import run_pass
+from lcc.relevance import TranscriptCompactionResult, run_pass
 from lcc.relevance.context import PassContext
 from lcc.report import Report
-from lcc.tokens import TokenCache, TokenEstimator
 from lcc.transcript import Transcript, TranscriptError, render
 from lcc_daemon import guide
 from lcc_daemon.compaction import Done, Event, EventError, Help, compact_event, read_event, request_for
+from lcc_daemon.figures import Figures, TokenBook
 from lcc_daemon.logs import failure_of
 from lcc_daemon.plan import HandOver, Replace, remove_old_parts, to_stdout
 from lcc_daemon.protocol import HOOKS, Answer, Request
@@ -51,12 +51,13 @@ class Work:
         self._env = env
         self._stats = stats
         self._log = log
-        self._cache = TokenCache()
+        self._book = TokenBook()
         self._later = ThreadPoolExecutor(1, thread_name_prefix="lcc-later")
         self._client: httpx.Client | None = None
         self._guard = threading.Lock()
         self._passed: dict[tuple[str, str], None] = {}
-        self.sessions = Sessions(log, self._count_tokens)
+        self.sessions = Sessions(log, self._measure)
+        self._serving = 0
         self.is_warm = False
         self._commands: dict[str, Callable[[Request, Call], Answer]] = {
             "compact": self._compact,
@@ -71,7 +72,13 @@ class Work:
         """One request's answer; the protocol lets only known commands through."""
         if request.command in HOOKS:
             self._later.submit(self._note_hook, request.command, state_folder(self._environment(request)))
-        return self._commands[request.command](request, call)
+        with self._guard:
+            self._serving += 1
+        try:
+            return self._commands[request.command](request, call)
+        finally:
+            with self._guard:
+                self._serving -= 1
 
     def warm_up(self) -> None:
         """Load what the first request would otherwise wait for."""
@@ -116,18 +123,40 @@ class Work:
         key = (event.session_id, event.agent_id)
         state = state_folder(env)
         lent = Help(
-            context=self._context(config),
+            context=self._context(config, event),
             judge_client=self._judge_client,
             keep_report=lambda event, report: self._keep_report(state, event, report),
+            figures=self._figures,
             seen_before=key in self._passed,
         )
         done = compact_event(event, config, lent)
+        if config.request_log and done.report is not None:
+            self._later.submit(self._log_pass, env, done.report)
         if isinstance(done.plan, Replace) and not call.cancelled.is_set():
             self._remember(key)
             self._later.submit(self._stats.add_saved, done.saved_bytes)
             with contextlib.suppress(OSError):
                 self._guide_folder(state, event.session_id).joinpath("give-back.txt").unlink()
         return done
+
+    @staticmethod
+    def _context(config: Config, event: Event) -> PassContext:
+        """Where `stashed` puts what it removes, told which session and file will name it."""
+        if config.rules_mode != "stashed":
+            return PassContext()
+        from lcc.stash import UNNAMED_SESSION, Stash, stash_folder
+
+        folder = Path(config.stash_dir) if config.stash_dir else stash_folder()
+        source = event.transcript_path if event.transcript_path.startswith("/") else None
+        return PassContext(stash=Stash(folder, event.session_id or UNNAMED_SESSION, source))
+
+    def _log_pass(self, env: Mapping[str, str], report: Report) -> None:
+        from lcc.request_log import RequestLogError, append, log_path
+
+        try:
+            append(report, client_version=None, path=log_path(env))
+        except RequestLogError as error:
+            self._log.warning("request log: %s", type(error).__name__)
 
     def _remember(self, key: tuple[str, str]) -> None:
         with self._guard:
@@ -136,24 +165,27 @@ class Work:
             while len(self._passed) > SESSIONS_REMEMBERED:
                 del self._passed[next(iter(self._passed))]
 
-    def _context(self, config: Config) -> PassContext:
-        return PassContext(tokens=TokenEstimator(self._cache))
-
     def _judge_client(self) -> httpx.Client:
         """The one client for judges, whose connections stay open between compactions."""
         with self._guard:
             if self._client is None:
-                import httpx
+                from lcc.judge.client import build_client
 
-                self._client = httpx.Client()
+                self._client = build_client()
             return self._client
 
-    def _count_tokens(self, transcript: Transcript) -> None:
-        """Exact counts of a followed session's texts, before a compaction asks for them."""
-        from lcc.tokens import counter
+    def _measure(self, session_id: str, transcript: Transcript) -> None:
+        """A followed session's tokens, before a compaction asks for them; whoever is served meanwhile goes first."""
+        self._book.measure(session_id, transcript, self._give_way)
 
-        texts = (text for message in transcript.messages for text in _texts_of(message))
-        self._cache.warm(texts, counter(load_config(self._env).model))
+    def _give_way(self) -> None:
+        while self._serving:
+            time.sleep(0.01)
+
+    def _figures(self, event: Event, result: TranscriptCompactionResult) -> Figures:
+        path = event.transcript_path
+        file = Path(path) if path.startswith("/") and not event.agent_id else None
+        return self._book.figures(event.session_id, file, result.transcript, result.edits, result.report)
 
     def _keep_report(self, state: Path, event: Event, report: Report) -> str | None:
         """Where the report will stand; it is written while the answer is already on its way."""
@@ -217,9 +249,8 @@ class Work:
         """The guide's text; the compacted session, the report and what to give back are kept privately beside it."""
         # No judge here: the summary asks one anyway, and only what is proven on disk is of use to it.
         request = request_for(load_config({**env, "LCC_PROVIDER": "rules"}), question, cwd, None)
-        context = self._context(config)
         compacted, report = run_pass(
-            transcript, request, lambda result: (render(transcript, result.edits), result.report), context
+            transcript, request, lambda result: (render(transcript, result.edits), result.report)
         )
         folder = self._guide_folder(state_folder(env), session)
         messages = guide.user_messages(transcript)
@@ -307,7 +338,3 @@ def _hook_input(request: Request) -> dict[str, str]:
 def _id_of(hook: Mapping[str, str]) -> str:
     session = hook.get("session_id", "")
     return session if _SAFE_ID.match(session) else "?"
-
-
-def _texts_of(message: Any) -> list[str]:
-    return [message.text, *(result.text for result in message.tool_results)]

@@ -31,8 +31,8 @@ BUDGET_FOR_EACH_MB = 0.1
 """Seconds for a call to a warm daemon, and what each MB of stdin adds. LCC_BUDGET_MS replaces the first."""
 GREETING_WAIT = 1.0
 """Seconds after which a daemon that accepted a connection and says nothing counts as hung."""
-FORWARDED = (b"TYPESAFE_API_KEY", b"CLAUDE_PLUGIN_DATA")
-"""What goes to the daemon from the asking session's environment, besides LCC_*."""
+FORWARDED = (b"LCC_", b"TYPESAFE_", b"LAYA_", b"CLAUDE_PLUGIN_DATA")
+"""How the variables begin that go to the daemon from the asking session's environment."""
 
 
 class GiveUpError(Exception):
@@ -216,7 +216,7 @@ def header_for(command: str, env: "dict[bytes, bytes]") -> bytes:
     """``key=value`` fields with NUL between them: every byte that a path or a variable can hold goes as it is."""
     fields = [b"protocol=%d" % PROTOCOL, b"build=" + BUILD.encode(), b"command=" + command.encode()]
     for key, value in env.items():
-        if key.startswith(b"LCC_") or key in FORWARDED:
+        if key.startswith(FORWARDED):
             fields.append(b"env." + key + b"=" + value)
     return b"\0".join(fields)
 

@@ -40,7 +40,7 @@ BACK_OFF = (3, 60.0, 300.0)
 STARTING_COMMANDS = ("compact", "session-start", "pre-compact")
 """The others only tell something to a daemon that runs: none is started to hear that a session has ended."""
 KEPT_VARIABLES = (b"HOME", b"PATH", b"LANG", b"TZ", b"TMPDIR", b"USER", b"LOGNAME", b"SSL_CERT_FILE", b"SSL_CERT_DIR")
-KEPT_PREFIXES = (b"LC_", b"LCC_", b"XDG_", b"TYPESAFE_")
+KEPT_PREFIXES = (b"LC_", b"LCC_", b"XDG_", b"TYPESAFE_", b"LAYA_")
 KEPT_PROXIES = (b"HTTPS_PROXY", b"HTTP_PROXY", b"ALL_PROXY", b"NO_PROXY")
 
 

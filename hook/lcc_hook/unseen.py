@@ -40,12 +40,9 @@ UUID = re.compile(rb'"uuid":"([0-9a-f-]{36})"')
 SAVED_IMAGE = re.compile(r"\[Image: source: ([^\]\n]+)\]")
 CAVEAT = "<local-command-caveat>"
 
-REPEATED = frozenset(
-    "agent_listing_delta auto_mode auto_mode_exit date deferred_tools_delta environment mcp_instructions_delta "
-    "model output_style plan_mode plan_mode_exit plan_mode_reentry prompt_snapshot remote_session_change "
-    "session_context skill_listing task_reminder todo_reminder token_usage ultra_effort_enter".split()
-)
-"""Attachments that the client itself announces again after a compaction or from turn to turn."""
+REPEATED = frozenset(("date", "environment", "model", "prompt_snapshot", "remote_session_change", "session_context"))
+REPEATED_ENDS = ("_delta", "_listing", "_reminder", "_reminder_sent", "_usage")
+"""Attachments that the client itself announces again, after a compaction or from turn to turn."""
 
 
 class Found(NamedTuple):
@@ -122,8 +119,8 @@ def add_text(found: Found, anchor: str, row: Row) -> None:
     """The words of one row that the event does not show, as one message."""
     attachment = row.get("attachment")
     if isinstance(attachment, dict):
-        kind = attachment.get("type")
-        if kind in REPEATED:
+        kind = str(attachment.get("type"))
+        if kind in REPEATED or kind.endswith(REPEATED_ENDS):
             return
         contents = [attachment["prompt"]] if kind == "queued_command" else rendered(row)
     elif row.get("type") == "user" and row.get("isMeta") is True:
