@@ -37,6 +37,10 @@ COMMANDS: dict[str, _Command] = {
     ),
     "explain": _Command("lcc.commands.explain:explain", "Show what a pass removed, what it kept, and why."),
     "recall": _Command("lcc.commands.recall:recall", "Give back an output that a note stands for."),
+    "restore": _Command("lcc.commands.restore:restore", "Rebuild the original from a compacted session."),
+    "doctor": _Command(
+        "lcc.commands.doctor:doctor", "Check what can stand in the way, and say the next step for each."
+    ),
     "mcp": _Command("lcc.commands.mcp:mcp", "Serve recall, compact_transcript and explain to an agent."),
     "stash": _Command("lcc.commands.stash:app", "Look after the stash: list, show, verify, gc."),
 }

@@ -326,11 +326,8 @@ def _pass(transcript: Transcript, request: TranscriptCompactionRequest, files: _
     from lcc.transcript import render
 
     def emit(result: TranscriptCompactionResult) -> _Answer:
-        fork = files.asked.fork
-        if fork:
-            content = fork.content(result, dry_run=files.asked.dry_run)
-        else:
-            content = render(result.transcript, result.edits)
+        fork, dry = files.asked.fork, files.asked.dry_run
+        content = fork.content(result, dry_run=dry) if fork else render(result.transcript, result.edits)
         written = orjson.dumps(result.report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         files.write(content, written)
         return _Answer(content, result.report, written)

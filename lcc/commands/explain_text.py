@@ -96,7 +96,7 @@ def _verdict(explanation: Explanation) -> Iterable[Text]:
 
 
 def _groups(groups: Sequence[Group], *, freed: bool) -> Table:
-    rows = []
+    rows: list[tuple[Text | str, ...]] = []
     for group in groups:
         tools = ", ".join(group.tools[:_TOOLS_NAMED]) + (", …" if len(group.tools) > _TOOLS_NAMED else "")
         why = Text.assemble(cell(group.because), cell(f"  [{group.reason}] {tools}", "dim"))
