@@ -1,0 +1,128 @@
+"""`lcc restore COMPACTED`: the original session, rebuilt by following every note."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lcc.commands.files import STREAM, InputError, OutputFile, read_input
+
+if TYPE_CHECKING:
+    from lcc.report import Report
+    from lcc.restore import Restored
+    from lcc.transcript import Transcript
+
+MAX_REPORT_BYTES = 1 << 28
+
+
+def restore(
+    compacted: Annotated[
+        str, typer.Argument(metavar="COMPACTED", help="A session that lcc compacted; - reads it from standard input.")
+    ],
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", "-r", metavar="FILE", help="The report of a pass; again for each further pass."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write it. Default: standard output.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="ORIGINAL", help="Compare with the original session.")
+    ] = None,
+    workspace_root: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="The folder that was named at the compaction.")
+    ] = None,
+) -> None:
+    """Rebuild the original session: from the kept results, the files and the stash that its notes point at.
+
+    With the report of each pass every output is proven by its sha256; without them, only what the stash gives
+    is. Notes that can no longer be followed are listed and stay (exit 1). A session that was trimmed (lossy,
+    or by a judge) cannot be restored. With --against and without -o nothing is written: it only compares.
+    """
+    from lcc.restore import RestoreError, facts_of, restored_bytes
+    from lcc.restore import restore as follow
+    from lcc.stash import Stash, stash_folder
+
+    if workspace_root is not None and not os.path.isdir(workspace_root):
+        raise InputError(f"--workspace-root {workspace_root}: there is no such folder")
+    transcript = _transcript(compacted)
+    reports = [_report(name) for name in report or ()]
+    root = os.path.abspath(workspace_root) if workspace_root else None
+    try:
+        facts = facts_of(reports) if reports else None
+        restored = follow(transcript, facts, Stash(stash_folder()), root)
+    except RestoreError as error:
+        raise InputError(f"{compacted}: {error}") from None
+    content = restored_bytes(transcript, restored.edits)
+    same = _compare(against, content) if against is not None else True
+    _write(content, output, to_stdout=against is None)
+    _say(compacted, restored)
+    if restored.failures or not same:
+        raise typer.Exit(1)
+
+
+def _transcript(name: str) -> Transcript:
+    from lcc.transcript import TranscriptError, read_transcript
+
+    try:
+        return read_transcript(read_input(name), name=name)
+    except TranscriptError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _report(name: str) -> Report:
+    from lcc.explain import ReportError, read_report
+
+    try:
+        return read_report(read_input(name, MAX_REPORT_BYTES))
+    except ReportError as error:
+        raise InputError(f"{name}: not a report of lcc compact: {error}") from None
+
+
+def _compare(name: str, content: bytes) -> bool:
+    """Say whether the restored session is the original: by its bytes, else by its messages (a fork has new ids)."""
+    from lcc.transcript import TranscriptError, messages_to_payload, read_transcript
+
+    original = read_input(name)
+    if original == content:
+        typer.echo(f"identical to {name}, byte for byte", err=True)
+        return True
+    try:
+        want = messages_to_payload(read_transcript(original, name=name).messages)
+        got = messages_to_payload(read_transcript(content).messages)
+    except TranscriptError as error:
+        raise InputError(f"--against {name}: {error}") from None
+    if want == got:
+        typer.echo(f"every message is identical to {name}'s; the files differ outside of the messages", err=True)
+        return True
+    pairs = enumerate(zip(want, got, strict=False))
+    first = next((index for index, (one, other) in pairs if one != other), min(len(want), len(got)))
+    typer.echo(f"not the same as {name}: message {first} differs", err=True)
+    return False
+
+
+def _write(content: bytes, output: str | None, *, to_stdout: bool) -> None:
+    if output is not None and output != STREAM:
+        with OutputFile(output, "-o") as file:
+            file.write(content)
+            file.commit()
+    elif output == STREAM or to_stdout:
+        if sys.stdout.isatty():
+            typer.echo("standard output is a terminal, so the session was not printed; give -o FILE", err=True)
+        else:
+            sys.stdout.buffer.write(content)
+            sys.stdout.flush()
+
+
+def _say(name: str, restored: Restored) -> None:
+    total = len(restored.edits.texts)
+    typer.echo(f"{name}: {total} outputs restored, {len(restored.proven)} of them proven by sha256", err=True)
+    if restored.unproven:
+        typer.echo("  the others are as their notes say; give the reports with --report to prove them", err=True)
+    if restored.left:
+        typer.echo(f"  {len(restored.left)} more look like notes, and no given report made them; they stay", err=True)
+    for failure in restored.failures:
+        typer.echo(f"  {failure.id}: {failure.note}: {failure.problem}", err=True)
