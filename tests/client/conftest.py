@@ -58,7 +58,7 @@ def lab() -> Iterator[Lab]:
 def lab_folder() -> Iterator[Lab]:
     """A lab that ends its daemon and goes when it is left."""
     root = Path(tempfile.mkdtemp(prefix="lcc-e2e-"))
-    made = Lab(root, path_with(Path(sys.executable).parent))
+    made = Lab(root, path_with(), {"LCC_PYTHON": sys.executable})
     try:
         yield made
     finally:

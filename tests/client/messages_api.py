@@ -181,16 +181,22 @@ def _bad_thinking(turns: list[tuple[str, list[Block]]], body: Body) -> str | Non
         for block in blocks:
             if block["type"] == "thinking" and block["signature"] != signature(block["thinking"]):
                 return f"messages.{place}: Invalid `signature` in `thinking` block"
-    open_turn = turns[-1][0] == "user" and any(b["type"] == TOOL_RESULT for b in turns[-1][1])
-    if open_turn and (body.get("thinking") or {}).get("type") == "enabled":
-        first = turns[-2][1][0]["type"]
-        if first not in THINKING:
-            return (
-                f"messages.{len(turns) - 2}.content.0.type: Expected `thinking` or `redacted_thinking`, "
-                f"but found `{first}`. When `thinking` is enabled, a final `assistant` message must start "
-                "with a thinking block"
-            )
-    return None
+    if (body.get("thinking") or {}).get("type") != "enabled" or not _has_result(turns[-1]):
+        return None
+    start = len(turns) - 1
+    while start > 0 and (turns[start][0] == "assistant" or _has_result(turns[start])):
+        start -= 1
+    first = turns[start + 1][1][0]["type"]
+    if first in THINKING:
+        return None
+    return (
+        f"messages.{start + 1}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{first}`. "
+        "When `thinking` is enabled, the turn of an open call must start with a thinking block"
+    )
+
+
+def _has_result(turn: tuple[str, list[Block]]) -> bool:
+    return any(block["type"] == TOOL_RESULT for block in turn[1])
 
 
 def _bad_cache_marks(body: Body) -> str | None:

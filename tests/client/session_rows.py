@@ -81,3 +81,17 @@ class SessionFile:
         path = folder / f"{self.id}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in self._rows), encoding="utf-8")
         return path
+
+
+def worked_on(project: Path, home: Path, files: list[Path], chats: int = 8) -> SessionFile:
+    """A session that read the files whole and then talked on until those reads are no recent work any more."""
+    session = SessionFile(project)
+    session.user("Read what is there.")
+    for number, path in enumerate(files):
+        session.read(f"toolu_old{number}", path)
+    session.assistant({"type": "text", "text": "I have read it."})
+    for number in range(chats):
+        session.user(f"Question {number}?")
+        session.assistant({"type": "text", "text": f"Answer {number}."})
+    session.write(home)
+    return session
