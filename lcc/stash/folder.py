@@ -10,7 +10,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,16 +23,26 @@ class StashFolderError(PermissionError):
     """The folder cannot be used safely. The message names it and the way out."""
 
 
-def stash_folder() -> Path:
-    """``$LCC_STASH_DIR`` where set, else ``lcc/stash`` under ``$XDG_DATA_HOME`` (default ``~/.local/share``).
+def stash_folder(env: Mapping[str, str] | None = None) -> Path:
+    """The user's stash: ``$LCC_STASH_DIR``, else the configuration's ``stash_dir``, else below the data folder.
 
-    A relative ``XDG_DATA_HOME`` is ignored, as the XDG specification asks.
+    The data folder is ``$XDG_DATA_HOME`` where that is absolute, as the XDG specification asks, else
+    ``~/.local/share``. Raises ``StashFolderError`` when the configuration file cannot be used.
     """
-    override = os.environ.get("LCC_STASH_DIR")
+    from lcc.config import ConfigError, load_config
+
+    env = os.environ if env is None else env
+    override = env.get("LCC_STASH_DIR")
     if override:
         return Path(override).expanduser().absolute()
-    data_home = os.environ.get("XDG_DATA_HOME", "")
-    base = Path(data_home) if data_home.startswith("/") else Path.home() / ".local" / "share"
+    try:
+        configured = load_config(env).stash_dir
+    except ConfigError as error:
+        raise StashFolderError(errno.EINVAL, f"where the stash is cannot be told: {error}") from None
+    if configured:
+        return Path(configured)
+    data_home = env.get("XDG_DATA_HOME", "")
+    base = Path(data_home) if data_home.startswith("/") else Path(env.get("HOME") or "~").expanduser() / ".local/share"
     return base / "lcc" / "stash"
 
 

@@ -225,13 +225,23 @@ def test_lone_surrogates_survive(store: Stash) -> None:
 
 
 def test_the_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """LCC_STASH_DIR wins, then an absolute XDG_DATA_HOME, then the home folder."""
+    """LCC_STASH_DIR wins, then the configuration, then an absolute XDG_DATA_HOME, then the home folder."""
+    monkeypatch.delenv("LCC_CONFIG", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("LCC_STASH_DIR", str(tmp_path / "mine"))
     assert stash_folder() == tmp_path / "mine"
     monkeypatch.delenv("LCC_STASH_DIR")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert stash_folder() == tmp_path / "data" / "lcc" / "stash"
+    (tmp_path / "config" / "lcc").mkdir(parents=True)
+    config = tmp_path / "config" / "lcc" / "config.toml"
+    config.write_text('stash_dir = "/somewhere/else"')
+    assert stash_folder() == Path("/somewhere/else")
+    config.write_text("stash_dir = ")
+    with pytest.raises(StashFolderError, match=r"config\.toml"):
+        stash_folder()
+    config.unlink()
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
     assert stash_folder() == tmp_path / ".local" / "share" / "lcc" / "stash"
 
