@@ -107,7 +107,7 @@ class SystemOneClient:
             if not isinstance(outcome, _Retry):
                 return outcome
             failure = outcome.failure
-            delay = FIRST_BACKOFF * 2**attempt if outcome.server_delay is None else outcome.server_delay
+            delay = FIRST_BACKOFF * 2**attempt if outcome.delay is None else outcome.delay
             if delay > LONGEST_SERVER_DELAY:
                 return _add(failure, f"the server asks to wait {delay:.0f} s, which is too long")
             if attempt + 1 < MAX_ATTEMPTS and not self._stop.wait(delay):
@@ -168,7 +168,7 @@ class SystemOneClient:
         message = self._message(self._body(response, MAX_ERROR_BYTES) or b"")
         text = f"HTTP {status} from {self._server.host}" + (f": {message}" if message else "")
         failure = Failure(text, refused=status in REFUSED_STATUSES)
-        return _Retry(failure, _server_delay(response.headers)) if status in RETRIED_STATUSES else failure
+        return _Retry(failure, server_delay(response.headers)) if status in RETRIED_STATUSES else failure
 
     def _body(self, response: httpx.Response, limit: int) -> bytes | None:
         """The body, or None when it is over ``limit`` bytes. A slow body ends with the time of the pass."""
@@ -212,7 +212,7 @@ class _Retry:
     """A failure that another attempt may mend, and the delay in seconds that the server asks for."""
 
     failure: Failure
-    server_delay: float | None
+    delay: float | None
 
 
 def _add(failure: Failure, text: str) -> Failure:
@@ -234,7 +234,7 @@ def _messages(parsed: object) -> Iterator[str]:
                 yield text
 
 
-def _server_delay(headers: httpx.Headers) -> float | None:
+def server_delay(headers: httpx.Headers) -> float | None:
     """Seconds that a server asks to wait: ``retry-after-ms``, or ``Retry-After`` as a number or a date."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
@@ -246,11 +246,11 @@ def _server_delay(headers: httpx.Headers) -> float | None:
             return seconds
     try:
         when = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+        return max(0.0, (when - datetime.now(UTC)).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max(0.0, (when - datetime.now(UTC)).total_seconds())
 
 
 def _is_tls_failure(error: BaseException) -> bool:

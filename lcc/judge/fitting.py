@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lcc.judge.errors import TranscriptFitError
-from lcc.judge.state import LINE_CHARS, SHORT_TEXT_ENDS, Call, Entry, Stage, call_line, collapsed_line, render
+from lcc.judge.state import LINE_CHARS, SHORT_TEXT_ENDS, STAGES, Call, Entry, Stage, call_line, collapsed_line, render
 from lcc.judge.wire import dumps
 from lcc.tokens import TokenCounter
 
@@ -71,8 +71,7 @@ def fit_state(entries: Sequence[Entry], goal: str, counter: TokenCounter, budget
     tail = "]}"
     left = budget.tokens - counter.count(head) - counter.count(tail)
     counted = _Counted(counter, len(entries))
-    stages: tuple[Stage, ...] = ("full", "inputs-200")
-    for stage in stages:
+    for stage in STAGES[:-1]:
         found = _within(entries, stage, counted, left)
         if found is not None:
             texts, tokens = found
@@ -87,7 +86,7 @@ def fit_state(entries: Sequence[Entry], goal: str, counter: TokenCounter, budget
             option=budget.option,
             advice=budget.advice,
         )
-    return FittedState(head + ",".join(texts) + tail, tokens + budget.tokens - left, "calls-one-line")
+    return FittedState(head + ",".join(texts) + tail, tokens + budget.tokens - left, STAGES[-1])
 
 
 def _within(entries: Sequence[Entry], stage: Stage, counted: _Counted, left: int) -> tuple[list[str], int] | None:
@@ -120,7 +119,7 @@ def _shortest(entries: Sequence[Entry], counter: TokenCounter, counted: _Counted
             break
         if isinstance(part, _Shown) and not part.entry.pinned and part.entry.text:
             before = part.tokens
-            part.text = render(part.entry, "calls-one-line", SHORT_TEXT_ENDS)
+            part.text = render(part.entry, STAGES[-1], SHORT_TEXT_ENDS)
             part.tokens = counted.cost(part.index, part.text)
             tokens += part.tokens - before
     return [part.json() for part in parts], tokens
@@ -133,7 +132,7 @@ def _merged(entries: Sequence[Entry], counter: TokenCounter, counted: _Counted) 
     frame = counter.count('{"calls":[]}') + _SPARE
     for index, entry in enumerate(entries):
         if not entry.collapses:
-            text = render(entry, "calls-one-line")
+            text = render(entry, STAGES[-1])
             shown = _Shown(index, entry, text, counted.cost(index, text))
             tokens += shown.tokens
             parts.append(shown)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from lcc.judge.wire import cut, dumps, one_line
 from lcc.transcript import Json, Message, ToolResult, ToolUse, Transcript
 
 Stage = Literal["full", "inputs-200", "calls-one-line"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+"""The stages of fitting, cheapest cut first."""
 
 INPUT_CHARS = 200
 """Characters that an input keeps from the stage ``inputs-200`` on."""

@@ -20,6 +20,7 @@ from judge.judge_world import KEY, SHARED, jev_at, judge, laya_at, session, tran
 from judge.system_one_server import closed_port
 
 from lcc.judge.plan import Limits, plan_requests
+from lcc.judge.state import Stage, entries_of, render
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript
 from lcc.relevance.pins import pin_reasons
 from lcc.tokens import budget_counter
@@ -127,11 +128,14 @@ def test_shared_sessions(server: str, file: Path | None) -> None:
     assert outcome.calls == outcome.requests == -(-len(outcome.decisions) // 8)
 
 
-@pytest.mark.parametrize(("state", "stage"), [(26_000, "full"), (8_500, "inputs-200"), (5_500, "calls-one-line")])
-def test_every_stage_is_accepted(server: str, state: int, stage: str) -> None:
+@pytest.mark.parametrize("stage", ["full", "inputs-200", "calls-one-line"])
+def test_every_stage_is_accepted(server: str, stage: Stage) -> None:
     """The forms of all three stages are valid requests."""
     transcript = transcript_of(session(50, input_chars=700))
-    outcome = judge(transcript, jev_at(server), max_state_tokens=state)
+    counter = budget_counter()
+    room = sum(counter.count(render(entry, stage)) + 2 for entry in entries_of(transcript, {}, 6)[0]) + 400
+
+    outcome = judge(transcript, jev_at(server), max_state_tokens=room)
 
     assert outcome.state_fit_stage == stage
     assert outcome.semantic_guarantee == "judged"
