@@ -37,21 +37,17 @@ def read_transcript(raw: bytes, *, format: Format | None = None, name: str = "in
 
 def _read(raw: bytes, format: Format | None, name: str) -> Transcript:
     refuse_foreign_encoding(raw, name)
-    if format == "claude-code":
-        return claude_code.read(raw)
-    if format == "codex":
-        return codex.read(raw)
-    if format is not None:
+    if format in ("payload", "messages-api"):
         return _parse(loads(raw), format, raw, name)
     first, is_whole = _first_value(raw)
-    if not isinstance(first, dict) or "messages" in first or "type" not in first:
-        if isinstance(first, dict) and "messages" not in first:
+    if format is None:
+        if not isinstance(first, dict) or "messages" in first:
+            return _parse(first if is_whole else loads(raw), None, raw, name)
+        if "type" not in first:
             raise TranscriptError(_NONE_OF_THEM, name)
-        return _parse(first if is_whole else loads(raw), None, raw, name)
-    if _is_codex_line(first):
-        return codex.read(raw)
-    transcript = claude_code.read(raw)
-    if not transcript.messages and not _is_session_line(first):
+        format = "codex" if _is_codex_line(first) else "claude-code"
+    transcript = codex.read(raw) if format == "codex" else claude_code.read(raw)
+    if not transcript.messages and not (isinstance(first, dict) and _starts(first, format)):
         raise TranscriptError(_NONE_OF_THEM, name)
     return transcript
 
@@ -94,8 +90,10 @@ def _is_codex_line(first: dict[str, Json]) -> bool:
     return first.get("type") in codex.LINE_TYPES and "payload" in first
 
 
-def _is_session_line(first: dict[str, Json]) -> bool:
-    """Whether a file that holds no message so far is a Claude Code session's beginning."""
+def _starts(first: dict[str, Json], form: Format) -> bool:
+    """Whether a file that holds no message so far is a session's beginning."""
+    if form == "codex":
+        return _is_codex_line(first)
     return "sessionId" in first or "uuid" in first or first.get("type") == "file-history-snapshot"
 
 

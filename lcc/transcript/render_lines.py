@@ -48,7 +48,11 @@ class _Plan:
 
     def take(self, message: Message) -> None:
         """Plan the edits of one message."""
-        if self.edits.dropped and apply_to_message(message, self.edits, self.form) is None:
+        if (
+            self.form == "claude-code"
+            and self.edits.dropped
+            and apply_to_message(message, self.edits, self.form) is None
+        ):
             self.removed.update(message.documents)
             return
         for path, edit in block_edits(message, self.edits, self.ascii_only):

@@ -12,6 +12,7 @@ from lcc.transcript.model import Json, Message, Path, Transcript, TranscriptErro
 
 MAX_DEPTH = 250
 """How deep a call's input may be nested."""
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH}"
 
 
 def check_inputs(messages: Sequence[Message]) -> None:
@@ -21,7 +22,7 @@ def check_inputs(messages: Sequence[Message]) -> None:
         return
     for use in uses:
         if not _writable([use.input]):
-            refuse(f"nested deeper than {MAX_DEPTH}, or no JSON value", (*use.path, "input"))
+            refuse(_TOO_DEEP, (*use.path, "input"))
 
 
 def check_objects(messages: Sequence[Message], above: Path) -> None:
@@ -63,5 +64,5 @@ def _problem(value: Json) -> str:
         orjson.dumps([value])
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        return f"no JSON value: {error}"
+        return _TOO_DEEP if "ecursion" in str(error) else f"no JSON value: {error}"
     return ""

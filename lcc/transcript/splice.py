@@ -62,6 +62,8 @@ def skip_value(raw: bytes, start: int) -> int:
         return found.end()
     depth = 0
     position = start
+    if raw[start : start + 1] not in (b"[", b"{"):
+        raise ValueError(f"no JSON value at offset {start}")
     while (token := _TOKEN.match(raw, position)) is not None:
         first = raw[position]
         position = token.end()
@@ -71,9 +73,7 @@ def skip_value(raw: bytes, start: int) -> int:
             depth -= 1
             if depth <= 0:
                 break
-        elif depth == 0:
-            break
-    if depth != 0 or position == start:
+    if depth != 0:
         raise ValueError(f"no JSON value at offset {start}")
     return position
 
