@@ -66,7 +66,7 @@ class QuestionWriter:
 
 
 def question_id(call_id: str, label: str) -> str:
-    """What a question's name ends with: the call's id, or a short stand-in for one that is empty, long or unprintable."""
+    """What a question's name ends with: the call's id, or a stand-in for one that is empty, long or unprintable."""
     if 0 < len(call_id) <= _LONGEST_ID and call_id.isprintable():
         return call_id
     return f"{label}-{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
