@@ -148,6 +148,20 @@ def way_back(record: Record) -> str | None:
     return f"read {recover.get('path')}{span}"
 
 
+def cache_words(cost: Json) -> str | None:
+    """What the report's ``cache_cost`` says, in one sentence; None where there is none or nothing was freed."""
+    if not isinstance(cost, dict):
+        return None
+    rewrite, kept, turns = cost.get("rewrite_tokens"), cost.get("kept_tokens"), cost.get("break_even_turns")
+    if not isinstance(rewrite, int) or not isinstance(kept, int) or not isinstance(turns, int | float):
+        return None
+    if cost.get("cold") or turns == 0:
+        return f"{kept:,} tokens stay cached; the compaction saves from the next request on"
+    pays = f"paid back after {turns:.1f} more requests"
+    wait = "; it is cheaper to wait until the cache is cold" if cost.get("advice") == "wait_for_cold_cache" else ""
+    return f"{kept:,} tokens stay cached, {rewrite:,} are written again at the next request; {pays}{wait}"
+
+
 def one_line(text: str, longest: int = 200) -> str:
     """``text`` fit for a terminal: one line, no control or direction characters, at most ``longest`` long."""
     if len(text) > longest:

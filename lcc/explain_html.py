@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import orjson
 
-from lcc.explain import Group, explain, one_line, way_back
+from lcc.explain import Group, cache_words, explain, one_line, way_back
 from lcc.reasons import detail, family, in_words
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def _data(report: Report) -> dict[str, Json]:
         "promise": _PROMISES.get(str(report.get("semantic_guarantee")), "")
         if explanation.removed
         else _NOTHING_REMOVED,
+        "cache": cache_words(report.get("cache_cost")),
         "warnings": _warnings(report),
         "foot": "Made by lcc explain --html. Nothing on this page loads anything from anywhere.",
         "words": cast("int", report["chars_before"]) - sum(total.chars_before for total in explanation.by_tool),

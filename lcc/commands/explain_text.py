@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lcc.commands.text import Align, cell, count, share, table
-from lcc.explain import DECISIONS, Explanation, Group, Listed, ToolTotal
+from lcc.explain import DECISIONS, Explanation, Group, Listed, ToolTotal, cache_words
 
 _STYLES = {"replace": "green", "dedupe": "cyan", "trim": "yellow", "drop": "red", "keep": ""}
 _DONE = {"replace": "replaced", "dedupe": "deduped", "trim": "trimmed", "drop": "dropped", "keep": "kept"}
@@ -93,6 +93,9 @@ def _verdict(explanation: Explanation) -> Iterable[Text]:
     asked = f" (at least {share(least)} was asked for)" if isinstance(least, int | float) else ""
     if facts.get("worth_it") is not None:
         yield cell(f"Worth it: {'yes' if facts['worth_it'] else 'no'}{asked}.")
+    cache = cache_words(facts.get("cache_cost"))
+    if cache:
+        yield cell(f"Prompt cache: {cache}.")
 
 
 def _groups(groups: Sequence[Group], *, freed: bool) -> Table:

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, cast
 from rich.text import Text
 
 from lcc.commands.text import cell, count, share, write
-from lcc.explain import Explanation, explain
+from lcc.explain import Explanation, cache_words, explain
 
 if TYPE_CHECKING:
     from lcc.report import Report
@@ -68,6 +68,9 @@ def _remarks(explanation: Explanation) -> Iterator[Text]:
     if facts.get("workspace_root"):
         own = " (the session's own folder)" if facts.get("workspace_root_source") == "session" else ""
         yield cell(f"  workspace: {facts['workspace_root']}{own}", "dim")
+    cache = cache_words(facts.get("cache_cost"))
+    if cache and explanation.removed:
+        yield cell(f"  prompt cache: {cache}", "dim")
     if facts.get("degraded"):
         yield cell(f"  degraded: {facts.get('degradation_reason')}; what was not judged is kept", "yellow")
         if facts.get("degradation_reason") == "jev_unavailable_fail_safe":

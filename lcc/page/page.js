@@ -41,7 +41,7 @@
     tiles.push(tile("Calls", n(calls.length), `${n(gone)} with less in context, ${n(calls.length - gone)} as they were`));
     tiles.push(tile("Guarantee", data.guarantee, data.by));
     $("tiles").append(...tiles);
-    $("promise").textContent = data.promise;
+    $("promise").textContent = data.promise + (data.cache ? ` Prompt cache: ${data.cache}.` : "");
     $("foot").textContent = data.foot;
     if (data.warnings.length) {
       $("warnings").hidden = false;

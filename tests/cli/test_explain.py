@@ -10,7 +10,7 @@ import pytest
 from cli.cli_world import SHARED_SESSIONS, World
 from cli.report_world import ONE_OF_EACH, pair, report_of
 
-from lcc.explain import ReportError, explain, read_report, way_back
+from lcc.explain import ReportError, cache_words, explain, read_report, way_back
 from lcc.reasons import REASONS, family, in_words
 from lcc.relevance.decision import Decision
 
@@ -192,3 +192,30 @@ def test_every_reason_is_one_clause(reason: str) -> None:
 def test_every_removal_says_how_it_is_had_back(index: int, words: str | None) -> None:
     """In words that a person can act on."""
     assert way_back(report_of(ONE_OF_EACH)["decisions"][index]) == words
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        (None, None),
+        ({"kept_tokens": 5, "rewrite_tokens": 7, "break_even_turns": None}, None),
+        (
+            {"kept_tokens": 1000, "rewrite_tokens": 4000, "break_even_turns": 3.2, "advice": "compact"},
+            "1,000 tokens stay cached, 4,000 are written again at the next request; paid back after 3.2 more requests",
+        ),
+        (
+            {"kept_tokens": 0, "rewrite_tokens": 4000, "break_even_turns": 31, "advice": "wait_for_cold_cache"},
+            "0 tokens stay cached, 4,000 are written again at the next request; paid back after 31.0 more requests; "
+            "it is cheaper to wait until the cache is cold",
+        ),
+        (
+            {"kept_tokens": 1000, "rewrite_tokens": 9, "break_even_turns": 0, "cold": True},
+            "1,000 tokens stay cached; the compaction saves from the next request on",
+        ),
+    ],
+)
+def test_the_cost_in_the_prompt_cache_is_said(world: World, cost: Any, words: str | None) -> None:
+    """What is written again, when it pays, and whether to wait."""
+    assert cache_words(cost) == words
+    text = world.lcc("explain", write(world, {**report_of(ONE_OF_EACH), "cache_cost": cost})).text
+    assert (f"Prompt cache: {words}." in text) is (words is not None)
