@@ -41,6 +41,7 @@ COMMANDS: dict[str, _Command] = {
     "doctor": _Command(
         "lcc.commands.doctor:doctor", "Check what can stand in the way, and say the next step for each."
     ),
+    "sessions": _Command("lcc.commands.sessions:sessions", "List sessions, and what a compaction would free."),
     "mcp": _Command("lcc.commands.mcp:mcp", "Serve recall, compact_transcript and explain to an agent."),
     "stash": _Command("lcc.commands.stash:app", "Look after the stash: list, show, verify, gc."),
 }

@@ -1,0 +1,107 @@
+"""`lcc sessions`: a project's sessions, and what a compaction of each would free."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lcc.commands.files import InputError, WriteError
+
+if TYPE_CHECKING:
+    from lcc.sessions import Session
+
+
+def sessions(
+    project: Annotated[
+        str | None, typer.Argument(metavar="[PROJECT]", help="The project's folder. Default: where you are.")
+    ] = None,
+    rules_mode: Annotated[
+        str, typer.Option(help="What to reckon with: lossless, recoverable, stashed or lossy.")
+    ] = "recoverable",
+    preserve_recent: Annotated[int, typer.Option(help="Newest messages that are never touched.")] = 6,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Sessions to look at, the newest; 0 for all.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """List a project's sessions with their size, their tokens, and what a compaction would free.
+
+    Only reads. In use means that a client seems to have the session open; context is what the API counted at
+    the last request, system prompt and tools included.
+    """
+    from lcc.relevance import RequestError, TranscriptCompactionRequest
+    from lcc.sessions import look_at, project_folder, session_files
+
+    folder = Path(os.path.abspath(project or "."))
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder")
+    kept = project_folder(folder, os.environ)
+    try:
+        request = TranscriptCompactionRequest(
+            payload=None, provider="rules", rules_mode=rules_mode, preserve_recent=preserve_recent
+        )
+        files = session_files(kept)
+    except RequestError as error:
+        raise InputError(f"--{error.option.replace('_', '-')}: {error.problem}") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{folder}: Claude Code has no sessions of this project ({kept})") from None
+    except OSError as error:
+        raise WriteError(f"{kept}: {error.strerror}") from None
+    now = time.time()
+    found = []
+    for path in files[:limit] if limit else files:
+        try:
+            found.append(look_at(path, request, now))
+        except FileNotFoundError:
+            continue
+    if as_json:
+        _print_json(found, len(files))
+    else:
+        _print(found, len(files), rules_mode)
+
+
+def _print(found: list[Session], total: int, mode: str) -> None:
+    from lcc.commands.text import cell, console, count, table
+
+    out = console(sys.stdout)
+    heads = [("session", "left"), ("last change", "left"), ("MB", "right"), ("messages", "right"), ("context", "right")]
+    heads += [("tokens", "right"), (f"{mode} frees", "right"), ("", "left")]
+    rows = []
+    for each in found:
+        when = datetime.fromtimestamp(each.modified).astimezone().strftime("%Y-%m-%d %H:%M")
+        numbers = [count(n) if n is not None else "-" for n in (each.messages, each.context, each.tokens)]
+        freed = "-"
+        if each.frees is not None and each.tokens:
+            freed = f"{count(each.frees)} ({100 * each.frees / each.tokens:.0f} %)"
+        said = each.problem or (f"in use ({each.live}) " if each.live else "") + each.title
+        rows.append((each.id, when, f"{each.size / 1e6:.1f}", *numbers, freed, cell(said[:120])))
+    out.print(table(heads, rows, indent=0))  # type: ignore[arg-type]
+    if len(found) < total:
+        out.print(f"and {total - len(found)} older ones; --limit 0 lists all")
+
+
+def _print_json(found: list[Session], total: int) -> None:
+    import orjson
+
+    rows = [
+        {
+            "id": each.id,
+            "path": str(each.path),
+            "bytes": each.size,
+            "modified_at": datetime.fromtimestamp(each.modified).astimezone().isoformat(timespec="seconds"),
+            "in_use": each.live,
+            "title": each.title,
+            "messages": each.messages,
+            "context_tokens": each.context,
+            "tokens": each.tokens,
+            "frees_tokens": each.frees,
+            "problem": each.problem,
+        }
+        for each in found
+    ]
+    value = {"sessions_total": total, "sessions": rows}
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
