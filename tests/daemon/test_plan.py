@@ -1,0 +1,153 @@
+"""The plan and the line that the user reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from daemon.daemon_world import World, make_event
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lcc.config import Config
+from lcc_daemon.compaction import Event, Help, compact_event, read_event
+from lcc_daemon.figures import Figures
+from lcc_daemon.plan import PART_BYTES, STDOUT_LIMIT, HandOver, Replace, remove_old_parts, to_stdout
+
+
+@given(st.dictionaries(st.text(), st.text(st.characters(codec=None))), st.text(st.characters(codec=None)))
+def test_every_text_survives_the_plans_json(results: dict[str, str], say: str) -> None:
+    """Whatever a note holds, half a surrogate pair too, is what JSON.parse gives the module."""
+    plan = json.loads(Replace(results, frozenset(), say, None).encode())
+    assert plan["results"] == results
+    assert plan["say"] == say
+
+
+def test_a_hand_over_is_one_line(tmp_path: Path) -> None:
+    """A reason with a newline in it (a path can hold one) stays one line."""
+    plan = json.loads(HandOver("config", "a\nb\r\n c").encode())
+    assert plan == {"v": 1, "action": "hand-over", "reason": "config", "say": "left to the built-in summary: a b c"}
+
+
+@pytest.mark.parametrize("text", ["a", "é", "€", "𝄞", "a€é𝄞"])
+def test_parts_are_whole_characters_and_the_plan_in_order(tmp_path: Path, text: str) -> None:
+    """However wide the characters, each part is valid UTF-8 under the limit."""
+    encoded = Replace({"t": text * (9_000_000 // len(text.encode()))}, frozenset(), "", None).encode()
+    answer = json.loads(to_stdout(encoded, tmp_path / "parts"))
+    parts = [Path(path).read_bytes() for path in answer["parts"]]
+    assert answer["action"] == "parts"
+    assert b"".join(parts) == encoded
+    for part in parts:
+        part.decode("utf-8")
+        assert 0 < len(part) <= PART_BYTES
+
+
+def test_a_plan_under_the_limit_goes_to_stdout_as_it_is(tmp_path: Path) -> None:
+    """No file is made for it."""
+    encoded = Replace({"t": "x" * (STDOUT_LIMIT - 200)}, frozenset(), "", None).encode()
+    assert len(encoded) < STDOUT_LIMIT
+    assert to_stdout(encoded, tmp_path / "parts") == encoded
+    assert not (tmp_path / "parts").exists()
+
+
+def test_old_parts_go_and_new_ones_stay(tmp_path: Path) -> None:
+    """Parts are read at once; after a while nobody needs them."""
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    for path in (old, new):
+        path.write_text("x")
+    os.utime(old, (time.time() - 10_000, time.time() - 10_000))
+    remove_old_parts(tmp_path)
+    remove_old_parts(tmp_path / "nowhere")
+    assert [path.name for path in tmp_path.iterdir()] == ["new.json"]
+
+
+def event_of(world: World, **fields: object) -> Event:
+    return read_event(make_event(world, **fields))  # type: ignore[arg-type]
+
+
+def test_the_line_says_what_was_kept_and_removed(world: World) -> None:
+    """Counts of results, tokens before and after, the share; no word of jargon, no path, one line."""
+    real = Help(figures=lambda event, result: Figures(182_400, 61_000, True))
+    plan = compact_event(event_of(world), Config(), real).plan
+    assert isinstance(plan, Replace)
+    assert plan.say == (
+        "kept every message and 0 of 8 tool results; 8 can be had back and left a pointer: 182k to ~61k tokens (-67 %)"
+    )
+    estimated = compact_event(event_of(world), Config()).plan
+    assert "~" in estimated.say.split(":")[1].split(" to ")[0]
+
+
+def test_what_stands_against_a_replacement_is_said(world: World) -> None:
+    """Each hand-over has its own word; a pass before, on the same session, makes `nothing-new` of nothing."""
+    pinned = Config(preserve_recent=100)
+    cases = [
+        (event_of(world), Config(enabled=False), Help(), "disabled"),
+        (event_of(world, trigger="precompute"), Config(), Help(), "unknown-trigger"),
+        (event_of(world), pinned, Help(), "nothing-to-remove"),
+        (event_of(world), pinned, Help(seen_before=True), "nothing-new"),
+        (event_of(world), Config(min_reduction=0.999), Help(), "too-little"),
+        (event_of(world, cwd="relative"), Config(), Help(), "bad-event"),
+    ]
+    for event, config, lent, reason in cases:
+        plan = compact_event(event, config, lent).plan
+        assert isinstance(plan, HandOver), reason
+        assert plan.reason == reason
+
+
+def test_a_file_that_changes_while_the_plan_is_made_is_kept(world: World) -> None:
+    """The last hash comes after the plan was built: what changed meanwhile is no part of the plan that goes out."""
+    victim = world.project / "module_3.py"
+    touched = []
+
+    def change(event: Event, report: object) -> None:
+        if not touched:
+            touched.append(victim.write_text("something else\n"))
+
+    done = compact_event(event_of(world), Config(), Help(keep_report=change))
+    plan = json.loads(done.encoded)
+    assert touched
+    assert "toolu_0003" not in plan["results"]
+    assert len(plan["results"]) == 7
+
+
+def test_the_plan_of_the_second_compaction_finds_nothing_new(world: World) -> None:
+    """The event after a replacement holds the notes: nothing is removed twice, and the client is told to go on."""
+    event = json.loads(make_event(world))
+    world.start()
+    first = world.plan(json.dumps(event).encode())
+    results = first["results"]
+    assert isinstance(results, dict)
+    for message in event["messages"]:
+        for result in message.get("toolResults", []):
+            result["text"] = results.get(result["tool_use_id"], result["text"])
+        for use in message["toolUses"]:
+            use["text"] = results.get(use["tool_use_id"], use.get("text"))
+    assert world.plan(json.dumps(event).encode())["reason"] == "nothing-new"
+
+
+def test_the_same_plan_with_and_without_a_daemon(world: World) -> None:
+    """`lcc compact` on the event's messages gives the texts that the plan gives, and the same decisions."""
+    from lcc.relevance import TranscriptCompactionRequest, compact_transcript
+
+    event = make_event(world)
+    plan = world.plan(event)
+    result = compact_transcript(
+        TranscriptCompactionRequest(
+            payload={"messages": json.loads(event)["messages"]},
+            provider="rules",
+            rules_mode="recoverable",
+            workspace_root=str(world.project),
+        )
+    )
+    assert plan["results"] == dict(result.edits.texts)
+    from daemon.daemon_world import wait_until
+
+    report_file = Path(str(plan["report"]))
+    assert wait_until(report_file.exists)
+    report = json.loads(report_file.read_text())
+    assert report_file.stat().st_mode & 0o777 == 0o600
+    assert report["decisions"] == json.loads(json.dumps(result.report["decisions"]))
+    assert report["tokens_after"] == result.report["tokens_after"]
