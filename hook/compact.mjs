@@ -1,10 +1,11 @@
 // The session.compact function hook: sends the session to the hook client, gets a plan back (ids and new texts)
 // and answers with the new session. Whatever goes wrong, the built-in summary runs and one line says why.
 
-import { build, forTheWire, isExpected, progressOf, shownIn, tidy } from "./messages.mjs";
+import { build, forTheWire, isExpected, isReplacement, progressOf, shownIn, tidy } from "./messages.mjs";
 
 const VERSION = 1;
 const LIMIT_MS = 60_000;
+const LINE_LIMIT = 400;
 const TRIGGERS = ["manual", "auto"];
 const PYTHON = ["python3", "-I", "-S", "-E"];
 
@@ -71,7 +72,8 @@ const compact = async ($, event, options) => {
     askForPlan($, event, options, info, messages),
     askForUnseen($, event, info, messages),
   ]);
-  if (answer.action !== "replace") return { say: answer.say };
+  if (answer.action === "hand-over" && typeof answer.say === "string") return { say: answer.say };
+  if (!isReplacement(answer)) throw new HandOver("the hook client's answer is no plan");
   if (unseen.lost.length > 0) throw new HandOver(`it would lose ${unseen.lost[0]}`);
   const built = build(messages, {
     results: new Map(Object.entries(answer.results)),
@@ -92,7 +94,7 @@ export const register = (on, options) => {
     } catch (error) {
       outcome = { say: `left to the built-in summary: ${error.message}` };
     }
-    $.ui.log(`lcc: ${outcome.say}`);
+    $.ui.log(`lcc: ${outcome.say.replaceAll(/\s+/g, " ").slice(0, LINE_LIMIT)}`);
     return outcome.messages ? { messages: outcome.messages } : next(event);
   }).catch(($, event, next) => next(event));
 };

@@ -59,6 +59,20 @@ export const tidy = (messages) => {
   return kept;
 };
 
+const isTextById = (value) =>
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.values(value).every((text) => typeof text === "string");
+
+/** Whether an answer is a plan that can be carried out. */
+export const isReplacement = (answer) =>
+  answer.action === "replace" &&
+  typeof answer.say === "string" &&
+  isTextById(answer.results) &&
+  Array.isArray(answer.dropped) &&
+  answer.dropped.every((id) => typeof id === "string");
+
 /** What the compaction is sent: the messages without a second copy of each result and without metadata. */
 export const forTheWire = (messages) =>
   messages.map((message) => {
