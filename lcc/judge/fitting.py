@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lcc.judge.errors import TranscriptFitError
-from lcc.judge.state import LINE_CHARS, SHORT_TEXT_ENDS, STAGES, Call, Entry, Stage, call_line, collapsed_line, render
+from lcc.judge.state import LINE_CHARS, STAGES, Call, Entry, Stage, call_line, collapsed_line, render, render_shorter
 from lcc.judge.wire import dumps
 from lcc.tokens import TokenCounter
 
@@ -106,7 +106,8 @@ def _shortest(entries: Sequence[Entry], counter: TokenCounter, counted: _Counted
     """The last stage: calls as lines, neighbouring messages of calls merged.
 
     Where that is still too much, the oldest of those lines become a count, then the oldest unpinned texts keep
-    less of their head and tail: each only as far as the budget needs.
+    less of their head and tail, then the calls beside the oldest texts become a count: each only as far as the
+    budget needs.
     """
     parts, tokens = _merged(entries, counter, counted)
     for part in parts:
@@ -114,12 +115,13 @@ def _shortest(entries: Sequence[Entry], counter: TokenCounter, counted: _Counted
             break
         if isinstance(part, _Run):
             tokens -= part.collapse(tokens - left, counter)
-    for part in parts:
-        if tokens <= left:
-            break
-        if isinstance(part, _Shown) and not part.entry.pinned and part.entry.text:
+    unpinned = [part for part in parts if isinstance(part, _Shown) and not part.entry.pinned]
+    for count_calls in (False, True):
+        for part in unpinned:
+            if tokens <= left:
+                break
             before = part.tokens
-            part.text = render(part.entry, STAGES[-1], SHORT_TEXT_ENDS)
+            part.text = render_shorter(part.entry, count_calls=count_calls)
             part.tokens = counted.cost(part.index, part.text)
             tokens += part.tokens - before
     return [part.json() for part in parts], tokens

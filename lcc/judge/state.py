@@ -98,14 +98,28 @@ def _orphans(message: Message, used: set[str]) -> tuple[str, ...]:
     )
 
 
-def render(entry: Entry, stage: Stage, text_ends: tuple[int, int] = TEXT_ENDS) -> str:
-    """The JSON text of one entry at a stage. ``text_ends`` is what an abridged text keeps (head, tail)."""
+def render(entry: Entry, stage: Stage) -> str:
+    """The JSON text of one entry at a stage."""
+    as_written = stage == "full" or entry.pinned
+    return _entry(
+        entry, entry.text if as_written else abridge(entry.text), [_call(call, stage) for call in entry.calls]
+    )
+
+
+def render_shorter(entry: Entry, *, count_calls: bool) -> str:
+    """An unpinned entry of the last stage with less of its text, and with ``count_calls`` of its calls."""
+    calls: list[Json] = [_call(call, STAGES[-1]) for call in entry.calls]
+    if count_calls and calls and not any(call.pinned for call in entry.calls):
+        calls = [collapsed_line(entry.calls)]
+    return _entry(entry, abridge(entry.text, SHORT_TEXT_ENDS), calls)
+
+
+def _entry(entry: Entry, text: str, calls: list[Json]) -> str:
     shown: dict[str, Json] = {}
-    if entry.text:
-        as_written = stage == "full" or entry.pinned
-        shown[entry.role] = entry.text if as_written else abridge(entry.text, text_ends)
-    if entry.calls:
-        shown["calls"] = [_call(call, stage) for call in entry.calls]
+    if text:
+        shown[entry.role] = text
+    if calls:
+        shown["calls"] = calls
     if entry.orphans:
         shown["results"] = list(entry.orphans)
     return dumps(shown)
@@ -113,6 +127,8 @@ def render(entry: Entry, stage: Stage, text_ends: tuple[int, int] = TEXT_ENDS) -
 
 def collapsed_line(calls: Sequence[Call]) -> str:
     """One line for many old calls: their numbers, and how many there are of each tool."""
+    if len(calls) == 1:
+        return f"{calls[0].label} {one_line(calls[0].use.tool, 40)}"
     tools = Counter(call.use.tool for call in calls)
     counted = ", ".join(f"{count} {one_line(tool, 40)}" for tool, count in tools.most_common())
     return cut(f"{calls[0].label}-{calls[-1].label}: {counted}", COLLAPSED_CHARS)

@@ -203,6 +203,15 @@ class TestCallsOneLine:
         assert lengths[-1] > 600
         assert len(state_of(plan)["conversation"][0]["user"]) > 1500
 
+    def test_calls_beside_old_texts_become_a_count_last(self) -> None:
+        """Short words with a call each, hundreds of them: the oldest calls are named by number and tool only."""
+        plan = plan_of(transcript_of(session(400)), state=10000)
+        conversation = state_of(plan)["conversation"]
+
+        assert conversation[1] == {"assistant": "Looking at part 1.", "calls": ["#1 Read"]}
+        assert conversation[397]["calls"][0].startswith("#397 Read step 397 ")
+        assert 9900 < plan.state.tokens <= 10000
+
     def test_every_call_that_is_asked_about_can_be_told(self) -> None:
         """A call whose line was collapsed is described by its own questions."""
         payload: Any = {"messages": [{"role": "user", "text": "Go."}]}
