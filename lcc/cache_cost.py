@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-import orjson
+from lcc.report import input_chars
 
 if TYPE_CHECKING:
     from lcc.transcript import Edits, Json, Message, Transcript
@@ -29,6 +29,8 @@ class Estimates(Protocol):
     """What is needed of ``lcc.tokens.TokenEstimator``."""
 
     def estimate(self, text: str, tool: str | None = None) -> int: ...
+
+    def estimate_chars(self, characters: int) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def prefix_tokens(transcript: Transcript, edits: Edits, tokens: Estimates) -> in
         total += tokens.estimate(message.text)
         for use in message.tool_uses:
             tools[use.id] = use.tool
-            total += tokens.estimate(use.input if isinstance(use.input, str) else orjson.dumps(use.input).decode())
+            total += tokens.estimate_chars(input_chars(use.input))
         for result in message.tool_results:
             total += tokens.estimate(result.text, tools.get(result.tool_use_id))
     return total

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
+from lcc.cache_cost import cache_cost
 from lcc.relevance.calls import file_read_of, file_reads
 from lcc.relevance.context import PassContext
 from lcc.relevance.decision import Decision
@@ -120,6 +121,9 @@ def _result(
     messages = apply_edits(session.transcript, edits)
     records = list(_records(session, decisions))
     tokens_before, tokens_after = _count_tokens(session, records, decisions)
+    cost = cache_cost(
+        session.transcript, edits, session.context.tokens, tokens_before=tokens_before, tokens_after=tokens_after
+    )
     stashes = outcome.rules_mode == "stashed" and session.context.stash is not None
     facts = PassFacts(
         request=session.request,
@@ -142,6 +146,7 @@ def _result(
         warnings=outcome.warnings,
         workspace_root=session.request.workspace_root,
         workspace_root_source=session.context.workspace_root_source,
+        cache_cost=cost.as_json(),
     )
     return TranscriptCompactionResult(session.transcript, messages, edits, build_report(facts))
 

@@ -17,6 +17,9 @@ class Characters:
     def estimate(self, text: str, tool: str | None = None) -> int:
         return len(text)
 
+    def estimate_chars(self, characters: int) -> int:
+        return characters
+
 
 def session(*sizes: int) -> Transcript:
     """A prompt of 100 characters, then a call of 12 and a result of each size."""
