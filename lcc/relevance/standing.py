@@ -73,8 +73,10 @@ def _stubs_and_sources(
         if read is None or not read.by_tool:
             continue
         path = os.path.normpath(full_path(read.path, read.cwd, session_cwd, workspace_root))
+        # By its name alone where the directory of a relative path is not known.
+        keys = ((path, read.span), path, ("named", os.path.basename(path)))
         if is_unchanged_stub(pair.result.text):
-            found.append((pair.use.id, latest.get((path, read.span)) or latest.get(path)))
+            found.append((pair.use.id, next((latest[key] for key in keys if key in latest), None)))
         elif not pair.result.is_error:
-            latest[path] = latest[path, read.span] = pair.use.id
+            latest.update(dict.fromkeys(keys, pair.use.id))
     return found

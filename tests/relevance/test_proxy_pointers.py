@@ -84,3 +84,13 @@ def test_a_stub_finds_its_read_however_the_path_is_written(path: str) -> None:
 
     assert answer.reason(source) == "referred_to_by_unchanged_stub"
     assert answer.reason(stub) == "unchanged_since_last_read_stub"
+
+
+def test_a_stub_finds_its_read_where_no_directory_is_known() -> None:
+    """A relative path and a full one may name the same file: with nothing to tell by, the file's name decides."""
+    session = MadeSession()
+    source = session.read("sub/a.py", numbered(TEXT))
+    session.bash("make", numbered(TEXT))
+    session.read("/somewhere/sub/a.py", "File unchanged since last read. Refer to the earlier result.")
+
+    assert session.compact("lossless").reason(source) == "referred_to_by_unchanged_stub"
