@@ -136,12 +136,12 @@ const appendAssistant = (out, message, plan) => {
   const toolUses = message.toolUses
     .filter((use) => !plan.dropped.has(use.tool_use_id))
     .map(({ tool_use_id, tool, input }) => ({ tool_use_id, tool, input }));
-  const hasLast = out[out.length - 1]?.role === "assistant";
-  if (message.text) {
-    const place = hasLast && out[out.length - 1].toolUses.length > 0 ? out.length - 1 : out.length;
-    out.splice(place, 0, { role: "assistant", text: message.text, toolUses: [] });
-  } else if (!hasLast && toolUses.length > 0) {
-    out.push({ role: "assistant", text: "", toolUses: [] });
+  const last = out[out.length - 1]?.role === "assistant" ? out[out.length - 1] : undefined;
+  if (message.text && last?.toolUses.length > 0) {
+    if (last.text) out.splice(-1, 0, { role: "assistant", text: last.text, toolUses: [] });
+    last.text = message.text;
+  } else if (message.text || (!last && toolUses.length > 0)) {
+    out.push({ role: "assistant", text: message.text, toolUses: [] });
   }
   if (toolUses.length > 0) out[out.length - 1].toolUses.push(...toolUses);
 };
