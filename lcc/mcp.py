@@ -21,11 +21,11 @@ from lcc.commands.files import InputError, OutputFile, WriteError, read_input
 from lcc.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, page_of, parse_lines
 from lcc.recall import recall as fetch
 from lcc.stash import Stash, StashError, stash_folder
+from lcc.workspace import with_session_root
 
 if TYPE_CHECKING:
     from lcc.relevance import TranscriptCompactionRequest, TranscriptCompactionResult
     from lcc.report import Report
-    from lcc.transcript import Transcript
 
 MAX_TRANSCRIPT_BYTES = 256 * 1024 * 1024
 MAX_REPORT_BYTES = 256 * 1024 * 1024
@@ -197,7 +197,7 @@ def _compact(path: str, request: TranscriptCompactionRequest, files: _Files) -> 
     from lcc.transcript import read_transcript
 
     transcript = read_transcript(read_input(_named(path), MAX_TRANSCRIPT_BYTES), name=path)
-    request, origin = _with_workspace(request, transcript)
+    request, origin = with_session_root(request, transcript)
     source = str(files.output.path) if files.output else None
     stash = Stash(stash_folder(), transcript.session_id or UNNAMED_SESSION, source)
     context = PassContext(stash=stash, dry_run=files.output is None, workspace_root_source=origin)
@@ -206,14 +206,6 @@ def _compact(path: str, request: TranscriptCompactionRequest, files: _Files) -> 
             unwritten.enter_context(file)
         report = run_pass(transcript, request, files.write, context)
         return _figures(report, files.commit())
-
-
-def _with_workspace(
-    request: TranscriptCompactionRequest, transcript: Transcript
-) -> tuple[TranscriptCompactionRequest, Literal["option", "session"] | None]:
-    from lcc.commands.compact import _with_root
-
-    return _with_root(request, transcript)  # type: ignore[return-value]
 
 
 _FIGURES = (

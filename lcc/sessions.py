@@ -20,6 +20,7 @@ from lcc.relevance.context import PassContext
 from lcc.report import Report
 from lcc.tokens import context_tokens
 from lcc.transcript import Json, Transcript, TranscriptError, read_transcript
+from lcc.workspace import with_session_root
 
 MAX_SESSION_BYTES = 512 * 1024 * 1024
 _FOLDER_CHARS = re.compile(r"[^A-Za-z0-9]", re.ASCII)
@@ -99,13 +100,7 @@ def look_at(path: Path, request: TranscriptCompactionRequest, now: float) -> Ses
 
 def _dry_run(transcript: Transcript, request: TranscriptCompactionRequest) -> Report:
     """What a compaction would do; the session's own folder lets the disk decide, as `lcc compact` does."""
-    cwd = transcript.cwd
-    if request.workspace_root is None and request.rules_mode in ("recoverable", "stashed") and cwd:
-        try:
-            if os.path.isabs(cwd) and os.path.isdir(cwd):
-                request = replace(request, workspace_root=cwd)
-        except ValueError:  # a NUL
-            pass
+    request, _ = with_session_root(request, transcript)
     return run_pass(transcript, request, lambda result: result.report, PassContext(dry_run=True))
 
 

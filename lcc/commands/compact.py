@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from lcc.commands.compact_options import RECOVERABLE_MODES, flag_of, provider_for, without_effect
+from lcc.commands.compact_options import flag_of, provider_for, without_effect
 from lcc.commands.files import STREAM, InputError, OutputFile, read_input
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ def _folder(name: str | None) -> str | None:
 
 def _run(asked: _Asked, request: TranscriptCompactionRequest, notes: list[str]) -> None:
     from lcc.commands.progress import progress
+    from lcc.workspace import with_session_root
 
     if asked.format not in FORMATS:
         raise InputError(f"--format {asked.format}: none of {', '.join(FORMATS)}")
@@ -193,7 +194,7 @@ def _run(asked: _Asked, request: TranscriptCompactionRequest, notes: list[str]) 
         shown = stack.enter_context(progress(f"reading {asked.source}"))
         parsed = _read(asked)
         shown.doing = "deciding and proving"
-        request, origin = _with_root(request, parsed)
+        request, origin = with_session_root(request, parsed)
         answer = _pass(parsed, request, files, _context(request, parsed, files, origin, shown))
         files.commit()
         shown.stop()
@@ -274,29 +275,6 @@ def _read(asked: _Asked) -> Transcript:
         return read_transcript(raw, format=named, name=asked.source)
     except TranscriptError as error:
         raise InputError(f"{asked.source}: {error}") from None
-
-
-def _with_root(
-    request: TranscriptCompactionRequest, transcript: Transcript
-) -> tuple[TranscriptCompactionRequest, RootSource | None]:
-    """The request with the session's own folder as its workspace where none was named, and where it came from."""
-    from dataclasses import replace
-
-    if request.rules_mode not in RECOVERABLE_MODES:
-        return request, None
-    if request.workspace_root is not None:
-        return request, "option"
-    cwd = transcript.cwd
-    if not request.disk_check or cwd is None or not os.path.isabs(cwd) or not _is_folder(cwd):
-        return request, None
-    return replace(request, workspace_root=cwd), "session"
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return os.path.isdir(path)
-    except ValueError:  # a NUL
-        return False
 
 
 def _context(
