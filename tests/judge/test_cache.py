@@ -292,6 +292,24 @@ class TestFile:
 
         assert "No such file" in warning
 
+    def test_full_disk_leaves_the_old_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """When the new file cannot be made durable, the old one stays alone, and a warning says so."""
+        file = tmp_path / "decisions"
+        self.filled(file)
+        before = file.read_bytes()
+        cache = DecisionCache.open(file)
+        cache.put(self.key(9), Verdict(0.9, 0.9))
+
+        def full(descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        (warning,) = cache.save()
+
+        assert "No space left" in warning
+        assert file.read_bytes() == before
+        assert [path.name for path in tmp_path.iterdir()] == ["decisions"]
+
     def test_two_writers_lose_nothing(self, tmp_path: Path) -> None:
         """Two caches opened before either was saved: both verdicts are in the file."""
         file = tmp_path / "decisions"

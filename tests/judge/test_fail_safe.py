@@ -497,3 +497,74 @@ def test_a_hung_judge_does_not_delay_another_request() -> None:
 
     assert outcome.semantic_guarantee == "judged"
     assert late[0].semantic_guarantee == "none"
+
+
+def test_models_that_differ_within_a_pass_are_told() -> None:
+    """The alias moved on between two requests: the first is recorded and a warning names both."""
+    with system_one(lambda asked: http(200, answers(asked, model=f"jev-1.{13 + asked.number}.0"))) as server:
+        outcome = judge(SESSION, jev_at(server.url), max_workers=1)
+
+    assert outcome.jev_model_resolved == "jev-1.13.0"
+    assert outcome.warnings == ("jev_models_differ:jev-1.13.0, jev-1.14.0",)
+
+
+@pytest.mark.parametrize("model", [None, 7, "", "two\nlines", "x" * 300])
+def test_model_name_that_is_none_is_not_recorded(model: Any) -> None:
+    """A missing or impossible model name does not spoil the answers."""
+    with system_one(lambda asked: http(200, answers(asked, 0.1) | {"model": model})) as server:
+        outcome = judge(SESSION, jev_at(server.url))
+
+    assert outcome.jev_model_resolved is None
+    assert outcome.semantic_guarantee == "judged"
+
+
+def test_a_closed_client_keeps_everything() -> None:
+    """A client that its owner has closed meanwhile is a failure like any other."""
+    warm = httpx.Client()
+    warm.close()
+    with system_one(always(0.1)) as server:
+        outcome = judge(SESSION, jev_at(server.url), client=warm)
+
+    assert kept_by_fail_safe(outcome, FIRST + SECOND)
+    assert "could not be sent" in outcome.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"error": {"message": "too long", "field": "state"}}, "HTTP 413 from HOST: state: too long"),
+        ({"error": "too long"}, "HTTP 413 from HOST: too long"),
+        (
+            {"detail": "state too large (50004 > 50000 chars)"},
+            "HTTP 413 from HOST: state too large (50004 > 50000 chars)",
+        ),
+        ({"detail": [{"msg": "field required", "loc": ["state"]}]}, "HTTP 413 from HOST: field required"),
+        ({"message": "no"}, "HTTP 413 from HOST: no"),
+        ({"error": {"code": 7}}, "HTTP 413 from HOST"),
+        ([], "HTTP 413 from HOST"),
+        (b"\xff\xfe", "HTTP 413 from HOST"),
+        ({"error": "two\nlines\x1b[31m"}, "HTTP 413 from HOST: two lines [31m"),
+        ({"error": "x" * 5000}, "HTTP 413 from HOST: " + "x" * 200 + "…"),
+        (b" " * 100_000, "HTTP 413 from HOST"),
+    ],
+)
+def test_the_servers_own_words(body: Any, words: str) -> None:
+    """Every server's form of an error message comes out as one short line without control characters."""
+    with system_one(lambda asked: http(413, body if isinstance(body, bytes) else json.dumps(body).encode())) as server:
+        outcome = judge(SESSION, jev_at(server.url))
+        host = server.url.removeprefix("http://")
+
+    assert outcome.warnings == (f"2 requests of 2: {words}".replace("HOST", host),)
+
+
+def test_what_no_client_raises_is_a_kept_call_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that fails in a way nobody thought of keeps its calls and does not hold up the pass."""
+
+    def broken(self: object, body: bytes) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(client.SystemOneClient, "ask", broken)
+    outcome = judge(SESSION, jev_at("http://127.0.0.1:9"))
+
+    assert kept_by_fail_safe(outcome, FIRST + SECOND)
+    assert "MemoryError" in outcome.warnings[0]
