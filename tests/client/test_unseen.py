@@ -1,0 +1,318 @@
+"""What the session.compact event does not show is found in the session file, or said to be lost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import threading
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client.pictures import png
+
+PROGRAM = Path(__file__).parents[2] / "hook" / "lcc_hook" / "unseen.py"
+LONG_AGO, LATER = "2020-01-01T00:00:00.000Z", "2099-01-01T00:00:00.000Z"
+
+
+@dataclass
+class Rows:
+    """A session file that grows row by row, and what the event would show of it."""
+
+    path: Path
+    parent: str | None = None
+    prompts: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    reads: dict[str, str] = field(default_factory=dict)
+
+    def add(self, kind: str, **fields: Any) -> str:
+        row = str(uuid.uuid4())
+        whole = {
+            "parentUuid": self.parent,
+            "isSidechain": False,
+            "type": kind,
+            **fields,
+            "uuid": row,
+            "timestamp": LATER,
+        }
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(whole, separators=(",", ":")) + "\n")
+        self.parent = row
+        return row
+
+    def prompt(self, text: str = "do it") -> str:
+        self.prompts.append(self.add("user", message={"role": "user", "content": text}))
+        return self.prompts[-1]
+
+    def call(self, call_id: str, path: Path | None = None) -> str:
+        if path:
+            self.reads[call_id] = str(path)
+        block = {"type": "tool_use", "id": call_id, "name": "Read" if path else "mcp__a__b", "input": {}}
+        self.others.append(self.add("assistant", message={"role": "assistant", "content": [block]}))
+        return self.others[-1]
+
+    def result(self, call_id: str, *parts: dict[str, Any], timestamp: str = LATER) -> str:
+        block = {"type": "tool_result", "tool_use_id": call_id, "content": list(parts) or "text"}
+        self.others.append(
+            self.add("user", message={"role": "user", "content": [block]}, toolUseResult={}, timestamp=timestamp)
+        )
+        return self.others[-1]
+
+    def attachment(self, kind: str, rendered: str | None = None, **fields: Any) -> str:
+        more = {"rendered": [{"content": rendered}]} if rendered is not None else {}
+        return self.add("attachment", attachment={"type": kind, **fields}, **more)
+
+    def meta(self, text: str) -> str:
+        return self.add("user", message={"role": "user", "content": [{"type": "text", "text": text}]}, isMeta=True)
+
+    def ask(self, **changes: Any) -> subprocess.CompletedProcess[str]:
+        asked = {
+            "transcript": str(self.path),
+            "agent_id": None,
+            "prompts": self.prompts,
+            "others": self.others,
+            "last": self.parent,
+            "reads": self.reads,
+            **changes,
+        }
+        return subprocess.run(
+            [sys.executable, "-I", "-S", "-E", PROGRAM],
+            input=json.dumps(asked),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+
+    def found(self, **changes: Any) -> dict[str, Any]:
+        done = self.ask(**changes)
+        assert (done.returncode, done.stderr) == (0, "")
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Rows:
+    return Rows(tmp_path / "session.jsonl")
+
+
+def image(data: bytes) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(data).decode()}
+    return {"type": "image", "source": source}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def test_words_typed_while_the_agent_worked_are_found_at_their_result(rows: Rows) -> None:
+    """Words queued behind a result come back verbatim, each at the row that it hangs on, in order."""
+    rows.prompt()
+    rows.call("A")
+    first = rows.result("A")
+    rows.attachment("queued_command", "in a reminder", prompt='one: 5→6 "quoted"\nand\ttab')
+    rows.attachment("queued_command", "in a reminder", prompt=[text("two"), text("parts")])
+    assert rows.found()["texts"] == [
+        {"after": first, "text": 'one: 5→6 "quoted"\nand\ttab'},
+        {"after": first, "text": "two\nparts"},
+    ]
+
+
+def test_what_hangs_on_a_prompt_is_left_alone(rows: Rows) -> None:
+    """A prompt's handle brings its attachments and companions back: they are not given twice."""
+    rows.prompt()
+    rows.attachment("file", "the file")
+    rows.meta("the body of a command")
+    assert rows.found() == {"texts": [], "lines": {}, "lost": []}
+
+
+def test_a_chain_of_rows_leads_to_what_is_shown(rows: Rows) -> None:
+    """Rows that are not shown can stand between the words and the result that they hang on."""
+    rows.prompt()
+    rows.call("A")
+    anchor = rows.result("A")
+    rows.attachment("prompt_snapshot", systemPrompt=["x" * 5000])
+    rows.attachment("task_reminder", "do not forget")
+    rows.attachment("queued_command", prompt="words")
+    assert rows.found()["texts"] == [{"after": anchor, "text": "words"}]
+
+
+def test_rows_of_another_branch_are_not_given_back(rows: Rows) -> None:
+    """What hangs on a row that the event no longer shows was rewound, and stays away."""
+    rows.prompt()
+    rows.call("A")
+    rows.result("A")
+    rows.attachment("queued_command", prompt="rewound")
+    assert rows.found(others=rows.others[:1])["texts"] == []
+
+
+def test_skill_texts_and_hook_contexts_are_found(rows: Rows) -> None:
+    """A skill's text, a rule file of a subfolder and another hook's context come back as they were sent."""
+    rows.prompt()
+    rows.call("A")
+    anchor = rows.result("A")
+    sent = [
+        "SKILL TEXT",
+        "<system-reminder>RULES</system-reminder>",
+        "<system-reminder>HOOK</system-reminder>",
+        "NEW KIND",
+    ]
+    rows.meta(sent[0])
+    rows.attachment("nested_memory", sent[1])
+    rows.attachment("hook_additional_context", sent[2])
+    rows.attachment("a_kind_of_tomorrow", sent[3])
+    assert rows.found()["texts"] == [{"after": anchor, "text": each} for each in sent]
+
+
+@pytest.mark.parametrize(
+    "kind", ["date", "task_reminder", "total_tokens_reminder", "deferred_tools_delta", "skill_listing"]
+)
+def test_what_the_client_says_again_by_itself_is_left_out(rows: Rows, kind: str) -> None:
+    """Reminders and listings that the client repeats are not kept as messages for ever."""
+    rows.prompt()
+    rows.call("A")
+    rows.result("A")
+    rows.attachment(kind, "said again")
+    rows.meta("<local-command-caveat>of a command</local-command-caveat>")
+    assert rows.found()["texts"] == []
+
+
+def test_a_picture_typed_while_the_agent_worked_is_lost(rows: Rows) -> None:
+    """No text can stand for it, so the replacement must not happen."""
+    rows.prompt()
+    rows.call("A")
+    rows.result("A")
+    rows.attachment("queued_command", prompt=[text("look"), image(png())])
+    assert len(rows.found()["lost"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "read_at", "is_found"),
+    [
+        pytest.param(png(), LONG_AGO, True, id="the same bytes, whatever the time"),
+        pytest.param(png(16), LATER, True, id="shown resized, not written since"),
+        pytest.param(png(16), LONG_AGO, False, id="written since"),
+        pytest.param(None, LATER, False, id="gone"),
+    ],
+)
+def test_a_picture_that_was_read_names_its_file_while_it_is_the_same(
+    rows: Rows, tmp_path: Path, on_disk: bytes | None, read_at: str, is_found: bool
+) -> None:
+    """The file takes the picture's place only where reading it again shows the same picture."""
+    path = tmp_path / "a picture.png"
+    if on_disk is not None:
+        path.write_bytes(on_disk)
+    rows.prompt()
+    rows.call("A", path)
+    rows.result("A", image(png()), timestamp=read_at)
+    found = rows.found()
+    assert (str(path) in found["lines"].get("A", "")) is is_found
+    assert (len(found["lost"]) == 0) is is_found
+
+
+def test_a_picture_read_from_a_pipe_is_lost_at_once(rows: Rows, tmp_path: Path) -> None:
+    """A FIFO at the picture's path never blocks the search."""
+    path = tmp_path / "pipe.png"
+    os.mkfifo(path)
+    rows.prompt()
+    rows.call("A", path)
+    rows.result("A", image(png()))
+    assert len(rows.found()["lost"]) == 1
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_picture_that_the_client_saved_needs_its_copy(rows: Rows, tmp_path: Path, is_there: bool) -> None:
+    """An MCP picture's text names the saved copy; it stands for the picture while that copy is there."""
+    path = tmp_path / "saved.png"
+    if is_there:
+        path.write_bytes(png())
+    rows.prompt()
+    rows.call("A")
+    rows.result("A", text("here"), image(png()), text(f"[Image: source: {path}]"))
+    found = rows.found()
+    assert found["lines"] == {}
+    assert (found["lost"] == []) is is_there
+
+
+def test_loaded_tools_are_named(rows: Rows) -> None:
+    """The result of a tool search holds references, which a fresh message cannot hold."""
+    rows.prompt()
+    rows.call("A")
+    rows.result("A", *({"type": "tool_reference", "tool_name": name} for name in ("One", "Two")))
+    found = rows.found()
+    assert "One, Two" in found["lines"]["A"]
+    assert found["lost"] == []
+
+
+def test_pictures_before_the_shown_rows_do_not_matter(rows: Rows) -> None:
+    """What an earlier compaction left behind is no longer sent and cannot be lost."""
+    rows.prompt()
+    rows.call("A")
+    rows.result("A", image(png()))
+    rows.attachment("queued_command", prompt="old words")
+    rows.prompts.clear()
+    rows.others.clear()
+    rows.prompt("after the boundary")
+    assert rows.found() == {"texts": [], "lines": {}, "lost": []}
+
+
+def test_a_row_that_is_being_written_is_waited_for(rows: Rows) -> None:
+    """The client writes behind its own back: the newest shown row may come a moment later."""
+    rows.prompt()
+    rows.call("A")
+    with rows.path.open("rb+") as file:
+        whole = file.read()
+        file.truncate(len(whole) - 40)
+    later = threading.Timer(0.2, lambda: rows.path.write_bytes(whole))
+    later.start()
+    assert rows.found() == {"texts": [], "lines": {}, "lost": []}
+    later.join()
+
+
+def test_a_row_that_never_comes_is_an_error(rows: Rows) -> None:
+    """Without the newest row the file does not tell what is hidden."""
+    rows.prompt()
+    done = rows.ask(last=str(uuid.uuid4()))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "newest message" in done.stderr
+
+
+def test_a_torn_last_line_is_not_read(rows: Rows) -> None:
+    """A line that the client has not finished is no row yet."""
+    rows.prompt()
+    last = rows.parent
+    with rows.path.open("a", encoding="utf-8") as file:
+        file.write('{"parentUuid":"x","isMeta":true,"type":"user","mess')
+    assert rows.found(last=last)["texts"] == []
+
+
+def test_a_subagents_words_are_in_its_own_file(rows: Rows) -> None:
+    """A sub-agent's conversation has a file of its own beside the session's."""
+    own = rows.path.with_suffix("") / "subagents" / "agent-a1b2.jsonl"
+    own.parent.mkdir(parents=True)
+    main, rows.path = rows.path, own
+    rows.prompt()
+    rows.call("A")
+    rows.result("A")
+    rows.attachment("queued_command", prompt="to the agent")
+    assert rows.found(transcript=str(main), agent_id="a1b2")["texts"][0]["text"] == "to the agent"
+
+
+@pytest.mark.parametrize("asked", ["", "[]", '{"transcript": 5}', "{}"])
+def test_a_malformed_question_is_an_error(asked: str) -> None:
+    """Whatever comes in, there is a reason on stderr and no traceback."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-E", PROGRAM],
+        input=asked,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
