@@ -307,5 +307,7 @@ def _range_problem(change: Change, note: Note, read: FileRead, rest: str) -> str
     rows = parse_rows(text) if read.numbered else None
     if rows and (first, last) == (rows.first_line, rows.first_line + rows.total - 1):
         return None
+    if read.tail is None and first != (read.span.first if read.span else 1):
+        return "its pointer names other lines than its call read"
     gone = text.count("\n", header_length(change.tool, text), len(text) - len(rest)) + 1
     return None if last - first + 1 == gone else "its pointer names more or fewer lines than went"
