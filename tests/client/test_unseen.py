@@ -36,9 +36,9 @@ class Rows:
             "parentUuid": self.parent,
             "isSidechain": False,
             "type": kind,
+            "timestamp": LATER,
             **fields,
             "uuid": row,
-            "timestamp": LATER,
         }
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(whole, separators=(",", ":")) + "\n")
