@@ -12,7 +12,7 @@ class TranscriptFitError(ValueError):
     def __init__(self, *, needed: int, allowed: int, messages: int, calls: int, option: str, advice: str) -> None:
         super().__init__(
             f"the judge cannot be shown this conversation: in its shortest form (calls-one-line) it needs "
-            f"{needed} tokens and {option} leaves {allowed} ({messages} messages, {calls} calls); {advice}"
+            f"{needed} tokens and {option} allows {allowed} ({messages} messages, {calls} calls); {advice}"
         )
         self.needed = needed
         self.allowed = allowed
