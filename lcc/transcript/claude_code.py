@@ -15,6 +15,7 @@ from lcc.transcript.document import kind
 from lcc.transcript.lines import BOM, Document, split
 from lcc.transcript.messages_api import Content, read_content
 from lcc.transcript.model import Json, Message, ToolResult, Transcript, TranscriptError
+from lcc.transcript.soundness import checked
 
 
 class SessionReader:
@@ -52,10 +53,10 @@ class SessionReader:
                 raw = b"".join((*self._chunks, self._tail))
                 state = self._state.copy()
                 state.take_all(documents, self._size)
-                return state.transcript(raw)
+                return checked(state.transcript(raw))
         raw = b"".join(self._chunks)
         self._chunks = [raw]
-        return self._state.transcript(raw)
+        return checked(self._state.transcript(raw))
 
     def _take(self, whole: bytes) -> None:
         start = len(BOM) if not self._size and whole.startswith(BOM) else 0

@@ -135,36 +135,48 @@ def _walk_up(
 def _with_parallel_lines(chain: list[Entry], live: Iterable[Entry]) -> list[Entry]:
     """Add what the walk passes by when calls ran in parallel: lines of the same API message, and results.
 
-    They stand on branches of their own, but were sent: each goes behind the last line of its message.
+    They stand on branches of their own, but were sent. A message's lines then stand together in the order in
+    which they were written, at its first line on the walk; added results stand behind its last one.
     """
+    steps = _steps(chain)
+    step_of_id = {step[0].message_id: number for number, step in enumerate(steps) if step[0].message_id is not None}
+    step_of_line = {entry.uuid: number for number, step in enumerate(steps) for entry in step}
     on_chain = {entry.uuid for entry in chain}
-    last_line: dict[str, int] = {}
-    for index, entry in enumerate(chain):
-        if entry.kind == "assistant" and entry.message_id is not None:
-            last_line[entry.message_id] = index
-    if not last_line:
-        return chain
-    extra: dict[int, list[Entry]] = {}
-    line_of: dict[str, int] = {
-        entry.uuid: last_line.get(entry.message_id or "", index)
-        for index, entry in enumerate(chain)
-        if entry.kind == "assistant"
-    }
-    rest = [entry for entry in live if entry.uuid not in on_chain]
-    for entry in rest:
-        if entry.kind == "assistant" and entry.message_id in last_line:
-            index = last_line[entry.message_id]
-            line_of[entry.uuid] = index
-            extra.setdefault(index, []).append(entry)
-    for entry in rest:
+    beside = [entry for entry in live if entry.uuid not in on_chain]
+    lines: dict[int, list[Entry]] = {}
+    for entry in beside:
+        if entry.kind == "assistant" and entry.message_id in step_of_id:
+            number = step_of_id[entry.message_id]
+            step_of_line[entry.uuid] = number
+            lines.setdefault(number, []).append(entry)
+    results: dict[int, list[Entry]] = {}
+    for entry in beside:
         if entry.kind == "user" and entry.content is not None and entry.content.results:
-            found = line_of.get(entry.source or "", line_of.get(entry.parent or ""))
+            found = step_of_line.get(entry.source or "", step_of_line.get(entry.parent or ""))
             if found is not None:
-                extra.setdefault(found, []).append(entry)
-    if not extra:
+                results.setdefault(found, []).append(entry)
+    if not lines and not results:
         return chain
     whole: list[Entry] = []
-    for index, entry in enumerate(chain):
-        whole.append(entry)
-        whole.extend(sorted(extra.get(index, ()), key=lambda e: (e.kind == "user", e.document)))
+    for entry in chain:
+        number = step_of_line.get(entry.uuid, -1)
+        if number not in lines:
+            whole.append(entry)
+        elif entry is steps[number][0]:
+            whole.extend(sorted((*steps[number], *lines[number]), key=lambda e: e.document))
+        if number in results and entry is steps[number][-1]:
+            whole.extend(results[number])
     return whole
+
+
+def _steps(chain: Iterable[Entry]) -> list[list[Entry]]:
+    """The assistant lines of each API message; an id that comes back after another one is another message."""
+    steps: list[list[Entry]] = []
+    message_id: str | None = None
+    for entry in chain:
+        if entry.kind == "assistant":
+            if entry.message_id is None or entry.message_id != message_id:
+                steps.append([])
+            steps[-1].append(entry)
+            message_id = entry.message_id
+    return steps

@@ -54,7 +54,7 @@ def refuse_foreign_encoding(raw: bytes, name: str) -> None:
             raise TranscriptError(f"the text is {encoding}, not UTF-8", "line 1, column 1")
     if b"\0" in raw[:4]:
         raise TranscriptError("the text is UTF-16 or UTF-32, or binary, not UTF-8", "line 1, column 1")
-    if not raw or raw.isspace():
+    if not raw or raw.isspace() or (raw[:3] == codecs.BOM_UTF8 and not raw[3:].strip()):
         raise TranscriptError("the input is empty", name)
 
 

@@ -11,7 +11,7 @@ from lcc.transcript.collector import without_collector
 from lcc.transcript.document import kind, loads, refuse, refuse_foreign_encoding
 from lcc.transcript.lines import BOM
 from lcc.transcript.model import Format, Json, Message, Path, Transcript, TranscriptError
-from lcc.transcript.soundness import check_inputs, check_objects, in_line
+from lcc.transcript.soundness import check_objects, checked
 from lcc.transcript.splice import skip_value
 
 _NONE_OF_THEM: Final = (
@@ -27,12 +27,7 @@ def read_transcript(raw: bytes, *, format: Format | None = None, name: str = "in
     place inside it. Raises TranscriptError for what is none of the formats, or malformed.
     """
     with without_collector():
-        transcript = _read(raw, format, name)
-        try:
-            check_inputs(transcript.messages)
-        except TranscriptError as error:
-            raise (in_line(error, transcript) if transcript.documents else error) from None
-    return transcript
+        return checked(_read(raw, format, name))
 
 
 def _read(raw: bytes, format: Format | None, name: str) -> Transcript:
@@ -69,7 +64,7 @@ def _first_value(raw: bytes) -> tuple[Json, bool]:
     A document written on one line is parsed here, and not again.
     """
     start = len(BOM) if raw.startswith(BOM) else 0
-    while raw[start] in b" \t\r\n":
+    while raw[start : start + 1] in (b" ", b"\t", b"\r", b"\n"):
         start += 1
     line_end = raw.find(b"\n", start)
     end = line_end if line_end >= 0 else len(raw)

@@ -122,7 +122,7 @@ class _Plan:
         walked = {entry.message_id for entry in chain if entry.document not in self.removed}
         beside: dict[str | None, str] = {
             entry.message_id: entry.uuid
-            for entry in live.values()
+            for entry in reversed(live.values())
             if entry.kind == "assistant"
             and entry.message_id is not None
             and entry.message_id not in walked

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from lcc.transcript.document import refuse
+from lcc.transcript.document import json_path, refuse
 from lcc.transcript.model import Json, Message, Path, Transcript, TranscriptError
 
 MAX_DEPTH = 250
@@ -15,14 +15,20 @@ MAX_DEPTH = 250
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH}"
 
 
-def check_inputs(messages: Sequence[Message]) -> None:
-    """Raise TranscriptError for a call whose input is nested too deep to be handled."""
-    uses = [use for message in messages for use in message.tool_uses]
+def checked(transcript: Transcript) -> Transcript:
+    """The transcript. Raises TranscriptError for a call whose input is nested too deep to be handled."""
+    uses = [use for message in transcript.messages for use in message.tool_uses]
     if _writable([use.input for use in uses]):
-        return
+        return transcript
     for use in uses:
         if not _writable([use.input]):
-            refuse(_TOO_DEEP, (*use.path, "input"))
+            path = (*use.path, "input")
+            if not transcript.documents:
+                refuse(_TOO_DEEP, path)
+            start = transcript.documents[int(path[0])][0]
+            line = (transcript.raw or b"").count(b"\n", 0, start) + 1
+            raise TranscriptError(_TOO_DEEP, f"line {line}, {json_path(path[1:])}")
+    return transcript
 
 
 def check_objects(messages: Sequence[Message], above: Path) -> None:
@@ -40,14 +46,6 @@ def check_objects(messages: Sequence[Message], above: Path) -> None:
                 refuse("a lone surrogate, which UTF-8 cannot hold", result.text_path or result.path)
         if not _writable(message.text):
             refuse("a lone surrogate, which UTF-8 cannot hold", (*above, index, "text"))
-
-
-def in_line(error: TranscriptError, transcript: Transcript) -> TranscriptError:
-    """The same error with the line's number in place of the document's index."""
-    index, _, inside = error.place.removeprefix("[").partition("].")
-    start = transcript.documents[int(index)][0]
-    line = (transcript.raw or b"").count(b"\n", 0, start) + 1
-    return TranscriptError(error.problem, f"line {line}, {inside}")
 
 
 def _writable(value: object) -> bool:

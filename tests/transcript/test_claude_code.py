@@ -205,7 +205,7 @@ class TestMessages:
             user("u9", "r2", "next"),
         )
 
-        assert shape(transcript.messages) == ["a:Both. +t2 +t1", "u: -t1 -t2", "u:next"]
+        assert shape(transcript.messages) == ["a:Both. +t1 +t2", "u: -t1 -t2", "u:next"]
 
     def test_one_user_line_may_hold_several_results_and_text(self) -> None:
         """Section C5, H."""
@@ -234,6 +234,18 @@ class TestMessages:
         )
 
         assert shape(transcript.messages) == ["a:one", "a:two", "a:three"]
+
+    def test_a_line_beside_joins_the_last_step_of_its_message_id_and_moves_no_other(self) -> None:
+        transcript = read(
+            assistant("a1", None, "same", text("one")),
+            assistant("a2", "a1", "other", text("two")),
+            assistant("a3", "a2", "same", use("t1")),
+            assistant("a4", "a2", "same", use("t2")),
+            answer("r1", "a3", "t1"),
+            answer("r2", "a4", "t2"),
+        )
+
+        assert shape(transcript.messages) == ["a:one", "a:two", "a: +t1 +t2", "u: -t1 -t2"]
 
     @pytest.mark.parametrize("content", [None, [], ""])
     def test_a_message_without_content_is_empty(self, content: Any) -> None:

@@ -1,0 +1,308 @@
+"""Rendering: what is read back from the output is exactly what the edits say, in every format."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from transcript.session_lines import (
+    answer,
+    assistant,
+    entry,
+    jsonl,
+    said,
+    session_files,
+    shape,
+    text,
+    thinking,
+    use,
+    user,
+)
+
+from lcc.transcript import (
+    Edits,
+    Transcript,
+    apply_edits,
+    messages_to_payload,
+    parse_payload,
+    read_transcript,
+    render,
+)
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)
+
+
+@st.composite
+def payloads(draw: st.DrawFn) -> Any:
+    """A payload in either spelling, with unknown fields, odd numbers and any text."""
+    snake = draw(st.booleans())
+    uses, results = ("tool_calls", "tool_results") if snake else ("toolUses", "toolResults")
+    messages: list[Any] = [{"role": "user", "text": draw(WORDS)}]
+    for step in range(draw(st.integers(0, 4))):
+        ids = [f"t{step}_{n}" for n in range(draw(st.integers(0, 3)))]
+        extra = draw(st.dictionaries(st.sampled_from(["x", "handle", "é"]), WORDS | st.integers() | st.floats(0, 1)))
+        calls = [{"tool_use_id": i, "tool": "Bash", "input": {"command": draw(WORDS)}} for i in ids]
+        messages.append({"role": "assistant", "text": draw(WORDS), uses: calls, **extra})
+        answered = [i for i in ids if draw(st.integers(0, 4))]
+        outs = [{"id": i, "text": draw(WORDS), "isError": draw(st.booleans()), **extra} for i in answered]
+        messages.append({"role": "user", results: outs, **extra} | ({} if outs else {"text": draw(WORDS)}))
+    return messages if draw(st.booleans()) else {"n": 1, "messages": messages, "z": None}
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Any:
+    """A Messages API request with thinking, images and results in each form."""
+    messages: list[Any] = [{"role": "user", "content": draw(WORDS)}]
+    for step in range(draw(st.integers(0, 4))):
+        ids = [f"t{step}_{n}" for n in range(draw(st.integers(1, 3)))]
+        blocks: list[Any] = [thinking(draw(WORDS)) for _ in range(draw(st.integers(0, 1)))]
+        for call_id in ids:
+            blocks += [text(draw(WORDS))] * draw(st.integers(0, 1)) + [thinking()] * draw(st.integers(0, 1))
+            blocks.append(use(call_id, command=draw(WORDS)))
+        contents = [draw(WORDS | WORDS.map(lambda w: [text(w)]) | st.just([{"type": "image"}])) for _ in ids]
+        messages.append({"role": "assistant", "content": blocks})
+        outs = [{"type": "tool_result", "tool_use_id": i, "content": c} for i, c in zip(ids, contents, strict=True)]
+        messages.append({"role": "user", "content": outs + [text(draw(WORDS))] * draw(st.integers(0, 1))})
+    return {"model": "m", "messages": messages}
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[Any]:
+    """A session's lines: parallel calls on branches, progress in the chain, rewinds, thinking, text."""
+    lines: list[Any] = []
+    parent: str | None = None
+
+    def chain(line: dict[str, Any]) -> str:
+        lines.append(line)
+        return str(line["uuid"])
+
+    for step in range(draw(st.integers(1, 5))):
+        if step and draw(st.integers(0, 4)) == 0:
+            chain(user(f"dead{step}", parent, "rewound"))
+        if step == 0 or draw(st.booleans()):
+            parent = chain(user(f"u{step}", parent, draw(WORDS)))
+        base = parent
+        if draw(st.booleans()):
+            base = chain(assistant(f"k{step}", base, f"m{step}", thinking()))
+        if draw(st.booleans()):
+            base = chain(assistant(f"x{step}", base, f"m{step}", text(draw(WORDS))))
+        shape_ = draw(st.sampled_from(["chained", "siblings", "interleaved"]))
+        calls, outs = [], []
+        for n in range(draw(st.integers(0, 3))):
+            call_line = f"a{step}_{n}"
+            chain(assistant(call_line, base, f"m{step}", use(f"t{step}_{n}", command=draw(WORDS))))
+            calls.append((call_line, n))
+            if shape_ == "chained":
+                base = call_line
+            if shape_ == "interleaved":
+                base = chain(answer(f"r{step}_{n}", call_line, f"t{step}_{n}", draw(WORDS)))
+                outs.append(base)
+        if shape_ != "interleaved":
+            for call_line, n in draw(st.permutations(calls)):
+                if draw(st.booleans()):
+                    call_line = chain(entry("progress", f"p{step}_{n}", call_line, data={"type": "x"}))
+                more = {"sourceToolAssistantUUID": f"a{step}_{n}"}
+                outs.append(chain(answer(f"r{step}_{n}", call_line, f"t{step}_{n}", draw(WORDS), **more)))
+        parent = outs[-1] if outs else base
+    lines.append(user("end", parent, "end"))
+    return lines
+
+
+def edits_of(transcript: Transcript, chosen: random.Random, *, share: float | None = None) -> Edits:
+    share = chosen.choice([0.2, 0.5, 0.9, 1.0]) if share is None else share
+    pairs = list(transcript.pairs())
+    texts = {
+        p.use.id: chosen.choice(["[note]", '[n "é" \\ \U0001f600]', ""])
+        for p in pairs
+        if p.result.text_path is not None and chosen.random() < 0.5
+    }
+    return Edits(texts, frozenset(p.use.id for p in pairs if chosen.random() < share))
+
+
+def check(raw: bytes, transcript: Transcript, edits: Edits) -> bytes:
+    """Reading the output gives what the edits say; rendering again without edits changes nothing."""
+    out = render(transcript, edits)
+    again = read_transcript(out, format=transcript.format)
+    assert said(again.messages) == said(apply_edits(transcript, edits))
+    assert render(again, Edits()) is out
+    assert render(transcript, Edits()) is raw
+    return out
+
+
+@given(payloads() | requests(), st.randoms(use_true_random=False), st.booleans(), st.sampled_from([None, 2]))
+def test_documents(document: Any, chosen: random.Random, ascii_only: bool, indent: int | None) -> None:
+    """The seed's payload and Messages API requests, from bytes and from objects alike."""
+    raw = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode()
+    transcript = read_transcript(raw)
+    edits = edits_of(transcript, chosen)
+
+    out = check(raw, transcript, edits)
+
+    of_objects = messages_to_payload(apply_edits(parse_payload(document), edits))
+    written = json.loads(out)
+    assert (written["messages"] if isinstance(written, dict) else written) == of_objects
+    assert out.isascii() or not raw.isascii()
+    if isinstance(document, dict):
+        assert {**written, "messages": 0} == {**document, "messages": 0}
+    if indent is None and not edits.dropped:
+        assert out == json.dumps(written, ensure_ascii=out.isascii()).encode()
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(sessions(), st.randoms(use_true_random=False))
+def test_sessions(lines: list[Any], chosen: random.Random) -> None:
+    """Whatever is dropped, all else is still on the live branch, and every line but those is as it was."""
+    raw = jsonl(*lines)
+    transcript = read_transcript(raw)
+    edits = edits_of(transcript, chosen)
+
+    out = check(raw, transcript, edits)
+
+    before = {line["uuid"]: line for line in lines}
+    after = {line["uuid"]: line for line in map(json.loads, out.splitlines())}
+    removed = before.keys() - after.keys()
+    assert list(after) == [uuid for uuid in before if uuid not in removed]
+    for uuid, line in after.items():
+        assert line["parentUuid"] not in removed
+        changing = {"parentUuid": 0, "message": 0, "sourceToolAssistantUUID": 0}
+        assert line | changing == before[uuid] | changing
+
+
+@pytest.mark.parametrize("path", session_files() or [None], ids=lambda p: p.name if p else "none")
+def test_real_sessions(path: Path | None) -> None:
+    """Each shared session, with texts replaced and calls dropped at random, five times over."""
+    if path is None:
+        pytest.skip("the shared sessions are not here")
+    raw = path.read_bytes()
+    transcript = read_transcript(raw)
+    for seed, share in enumerate([0.0, 0.1, 0.5, 0.9, 1.0]):
+        check(raw, transcript, edits_of(transcript, random.Random(seed), share=share))
+
+
+def test_only_the_results_bytes_change_in_a_session() -> None:
+    raw = jsonl(
+        user("u1", None, "go"),
+        assistant("a1", "u1", "m1", use("t1")),
+        answer("r1", "a1", "t1", "the output, twice in the line"),
+    )
+
+    out = render(read_transcript(raw), Edits({"t1": "[note]"}))
+
+    assert out == raw.replace(b'"content":"the output, twice in the line"', b'"content":"[note]"')
+
+
+def test_the_second_copy_beside_the_message_stays() -> None:
+    out = render(
+        read_transcript(jsonl(assistant("a1", None, "m1", use("t1")), answer("r1", "a1", "t1", "x" * 50))),
+        Edits({"t1": "[note]"}),
+    )
+
+    assert b'"toolUseResult":{"stdout":"' + b"x" * 50 in out
+
+
+def test_a_boundarys_older_lines_stay_in_the_file() -> None:
+    lines = [
+        user("u0", None, "old"),
+        entry("system", "b1", None, subtype="compact_boundary", logicalParentUuid="u0"),
+        user("u1", "b1", "summary"),
+        assistant("a1", "u1", "m1", use("t1")),
+        answer("r1", "a1", "t1"),
+        user("u2", "r1", "end"),
+    ]
+
+    out = render(read_transcript(jsonl(*lines)), Edits({}, frozenset(["t1"])))
+
+    assert out == jsonl(*lines[:3], user("u2", "u1", "end"))
+
+
+def test_pointers_at_a_removed_line_go_to_its_nearest_ancestor() -> None:
+    lines = [
+        user("u1", None, "go"),
+        assistant("a1", "u1", "m1", use("t1")),
+        entry("progress", "p1", "a1", data={"parentUuid": "a1"}),
+        answer("r1", "p1", "t1"),
+        {"type": "summary", "summary": "s", "leafUuid": "r1"},
+        user("u2", "r1", "end", logicalParentUuid="a1"),
+    ]
+
+    out = render(read_transcript(jsonl(*lines)), Edits({}, frozenset(["t1"])))
+
+    assert out == jsonl(
+        lines[0],
+        entry("progress", "p1", "u1", data={"parentUuid": "a1"}),
+        {"type": "summary", "summary": "s", "leafUuid": "p1"},
+        user("u2", "p1", "end", logicalParentUuid="u1"),
+    )
+
+
+def test_a_call_beside_the_walk_is_not_lost_with_the_one_on_it() -> None:
+    """Both calls of one message hang on the same parent; the walk leads through the second, which is dropped."""
+    lines = [
+        user("u1", None, "go"),
+        assistant("a1", "u1", "m1", use("t1")),
+        assistant("a2", "u1", "m1", use("t2")),
+        answer("r1", "a1", "t1", sourceToolAssistantUUID="a1"),
+        answer("r2", "a2", "t2", sourceToolAssistantUUID="a2"),
+        user("u2", "r2", "end"),
+    ]
+
+    out = render(read_transcript(jsonl(*lines)), Edits({}, frozenset(["t2"])))
+
+    assert shape(read_transcript(out).messages) == ["u:go", "a: +t1", "u: -t1", "u:end"]
+
+
+def test_a_line_that_keeps_a_block_stays() -> None:
+    raw = jsonl(
+        assistant("a1", None, "m1", text("both"), use("t1"), use("t2")),
+        user("r1", "a1", [{"type": "tool_result", "tool_use_id": t, "content": t} for t in ("t1", "t2")]),
+    )
+
+    out = render(read_transcript(raw), Edits({}, frozenset(["t1"])))
+
+    assert shape(read_transcript(out).messages) == ["a:both +t2", "u: -t2"]
+    assert [json.loads(line)["uuid"] for line in out.splitlines()] == ["a1", "r1"]
+
+
+def test_one_of_two_objects_on_a_line_is_removed_alone() -> None:
+    first = jsonl(user("u1", None, "go"), assistant("a1", "u1", "m1", use("t1")), end="")
+    raw = first + b"\r\n" + jsonl(answer("r1", "a1", "t1"), user("u2", "r1", "end"), end="\r\n")
+
+    out = render(read_transcript(raw), Edits({}, frozenset(["t1"])))
+
+    assert out == jsonl(user("u1", None, "go"), user("u2", "u1", "end"), end="\r\n")
+
+
+def test_a_result_that_is_not_one_text_cannot_be_replaced() -> None:
+    parts = [text("a"), text("b")]
+    transcript = read_transcript(jsonl(assistant("a1", None, "m1", use("t1")), answer("r1", "a1", "t1", parts)))
+
+    for attempt in (render, apply_edits):
+        with pytest.raises(KeyError, match="not one text"):
+            attempt(transcript, Edits({"t1": "[note]"}))
+
+
+def test_objects_have_no_bytes_to_render() -> None:
+    with pytest.raises(ValueError, match="no bytes"):
+        render(parse_payload([]), Edits())
+
+
+def test_messages_without_edits_are_the_same_objects() -> None:
+    transcript = parse_payload(
+        [
+            {"role": "assistant", "toolUses": [{"id": "1", "tool": "a"}, {"id": "2", "tool": "a"}]},
+            {"role": "user", "toolResults": [{"id": "1", "text": "x"}]},
+            {"role": "user", "toolResults": [{"id": "2", "text": "x"}]},
+        ]
+    )
+
+    compacted = apply_edits(transcript, Edits({"1": "[n]"}))
+
+    assert compacted[0] is transcript.messages[0]
+    assert compacted[2] is transcript.messages[2]
+    assert transcript.messages[1].tool_results[0].text == "x"
+    assert apply_edits(transcript, Edits()) is transcript.messages
