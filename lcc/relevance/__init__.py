@@ -5,9 +5,10 @@ The errors, all of them ``ValueError``::
     TranscriptError        the input is no transcript; the text says where
     RequestError           an option that cannot be honoured
     TranscriptFitError     the conversation does not fit into the judge's budget
+    DecisionsCacheError    a decisions cache that cannot be used
 """
 
-from lcc.judge.errors import TranscriptFitError
+from lcc.judge.errors import DecisionsCacheError, TranscriptFitError
 from lcc.relevance.request import RequestError, TranscriptCompactionRequest
 from lcc.relevance.transcript import TranscriptCompactionResult, compact_transcript, run_pass
 from lcc.relevance.transcript_lossless import verify_lossless
@@ -15,6 +16,7 @@ from lcc.relevance.transcript_recoverable import verify_recoverable
 from lcc.transcript import TranscriptError, messages_to_payload
 
 __all__ = [
+    "DecisionsCacheError",
     "RequestError",
     "TranscriptCompactionRequest",
     "TranscriptCompactionResult",

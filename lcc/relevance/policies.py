@@ -23,6 +23,7 @@ from lcc.report import Guarantee, JudgeFacts
 from lcc.transcript import Edits, Pair, Transcript, apply_edits
 
 if TYPE_CHECKING:
+    from lcc.judge import DecisionCache
     from lcc.stash import Stash
 
 NO_CANDIDATES = "no_candidates"
@@ -152,35 +153,17 @@ def _decide_by_judge(session: Session) -> Outcome:
         request,
         progress=context.progress,
         deadline=context.deadline,
+        cache=_decisions_cache(session),
     )
     decisions = dict(judged.decisions)
-    mode = request.rules_mode
-    check: Literal["disk", "transcript_proxy"] | None = None
-    warnings = list(judged.warnings)
-    if mode in ("recoverable", "stashed"):
-        around = session.surroundings()
-        check = _check_name(around)
-        removed = [pair for pair in session.candidates if decisions[pair.use.id].action in ("trim", "drop")]
-        safer = recoverable_decisions(removed, around)
-        if mode == "stashed":
-            from lcc.relevance.transcript_stashed import stash_removed, write_warnings
-
-            unproven = [pair for pair in removed if safer[pair.use.id].action != "replace"]
-            stashed = stash_removed(unproven, context.tokens.estimate, session.stash)
-            safer.update(stashed)
-            warnings += write_warnings(stashed)
-        for pair in removed:
-            verdict, decision = decisions[pair.use.id], safer[pair.use.id]
-            if decision.action == "replace":
-                decisions[pair.use.id] = replace(
-                    decision, score=verdict.score, keep_call=verdict.keep_call, keep_result=verdict.keep_result
-                )
+    proves = request.rules_mode in ("recoverable", "stashed")
+    warnings = _prove_removals(session, decisions) if proves else ()
     facts = None
     if judged.requests is not None:
         facts = JudgeFacts(
-            model_requested=request.jev_model,
+            model_requested=judged.model_requested or request.jev_model,
             model_resolved=judged.jev_model_resolved,
-            calls=judged.requests,
+            calls=judged.calls or 0,
             requests=judged.requests,
             state_tokens=judged.state_tokens,
             state_fit_stage=judged.state_fit_stage,
@@ -189,13 +172,47 @@ def _decide_by_judge(session: Session) -> Outcome:
         decisions,
         judged.provider_used,
         cast("Guarantee", judged.semantic_guarantee),
-        mode if check else None,
-        recoverability_check=check,
-        degraded=judged.degraded,
-        degradation_reason=judged.degradation_reason,
+        request.rules_mode if proves else None,
+        recoverability_check=_check_name(session.surroundings()) if proves else None,
+        degraded=judged.degraded or bool(warnings),
+        degradation_reason=judged.degradation_reason or ("stash_write_failed" if warnings else None),
         judge=facts,
-        warnings=tuple(warnings),
+        warnings=(*judged.warnings, *warnings),
     )
+
+
+def _decisions_cache(session: Session) -> DecisionCache | None:
+    """The judge's earlier decisions, where the request names a file; a dry run does not write it."""
+    path = session.request.decisions_cache
+    if path is None:
+        return None
+    from lcc.judge import DecisionCache
+
+    return DecisionCache.open(path, read_only=session.context.dry_run)
+
+
+def _prove_removals(session: Session, decisions: dict[str, Decision]) -> tuple[str, ...]:
+    """Turn what a judge trims or drops into a pointer or a stash note, where there is proof; returns the warnings.
+
+    With the stash, a removal that could not be stored is kept: the caller asked that nothing be lost.
+    """
+    removed = [pair for pair in session.candidates if decisions[pair.use.id].action in ("trim", "drop")]
+    safer = recoverable_decisions(removed, session.surroundings())
+    warnings: tuple[str, ...] = ()
+    if session.request.rules_mode == "stashed":
+        from lcc.relevance.transcript_stashed import stash_removed, write_warnings
+
+        unproven = [pair for pair in removed if safer[pair.use.id].action != "replace"]
+        stashed = stash_removed(unproven, session.context.tokens.estimate, session.stash)
+        safer.update(stashed)
+        warnings = write_warnings(stashed)
+    for pair in removed:
+        verdict, decision = decisions[pair.use.id], safer[pair.use.id]
+        if decision.action == "replace" or session.request.rules_mode == "stashed":
+            decisions[pair.use.id] = replace(
+                decision, score=verdict.score, keep_call=verdict.keep_call, keep_result=verdict.keep_result
+            )
+    return warnings
 
 
 def _check_name(around: Surroundings) -> Literal["disk", "transcript_proxy"]:
