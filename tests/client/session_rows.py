@@ -16,6 +16,7 @@ class SessionFile:
         self.id = str(uuid.uuid4())
         self._rows: list[dict[str, Any]] = []
         self._parent: str | None = None
+        self._results: dict[str, str] = {}
 
     def _add(self, kind: str, message: dict[str, Any], **more: Any) -> None:
         row = str(uuid.uuid4())
@@ -58,13 +59,15 @@ class SessionFile:
                 },
             )
 
-    def read(self, call_id: str, path: Path) -> None:
-        """A whole-file Read with its result, numbered as the tool numbers."""
-        lines = path.read_text(encoding="utf-8").split("\n")
-        numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, start=1))
+    def read(self, call_id: str, path: Path, offset: int = 1, limit: int | None = None) -> None:
+        """A Read of a file or of some of its lines, with its result, numbered as the tool numbers."""
+        lines = path.read_text(encoding="utf-8").split("\n")[offset - 1 :][:limit]
+        numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, start=offset))
+        span = {} if limit is None else {"offset": offset, "limit": limit}
         self.assistant(
-            {"type": "tool_use", "id": call_id, "name": "Read", "input": {"file_path": str(path)}},
+            {"type": "tool_use", "id": call_id, "name": "Read", "input": {"file_path": str(path), **span}},
         )
+        self._results[call_id] = numbered
         self._add(
             "user",
             {
@@ -73,6 +76,10 @@ class SessionFile:
             },
             sourceToolAssistantUUID=self._parent,
         )
+
+    def results(self) -> dict[str, str]:
+        """The text of each result, by call id."""
+        return dict(self._results)
 
     def write(self, home: Path) -> Path:
         """Write the file under ``home``; the client finds it by ``--resume`` in the project's folder."""

@@ -1,0 +1,89 @@
+"""The plugin as a user gets it: validated, installed from a marketplace into a clean home, and used."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from client.claude_process import Claude, Lab
+from client.conftest import CHECKOUT, Table
+from client.conversation import conversation, results
+from client.messages_api import Script, serve
+from client.session_rows import worked_on
+
+pytestmark = pytest.mark.client
+
+
+def claude(client: Path, lab: Lab, *words: str) -> subprocess.CompletedProcess[str]:
+    """One command of the client that is no session."""
+    return subprocess.run(
+        [client, *words],
+        cwd=lab.project,
+        env=lab.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_the_plugin_is_valid(current_client: Path, older_client: Path, lab: Lab) -> None:
+    """The client's own validator finds nothing to refuse and nothing to warn of, and an older one can load it."""
+    done = claude(current_client, lab, "plugin", "validate", "--strict", "--profile", "directory", str(CHECKOUT))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for client in (current_client, older_client):
+        alone = claude(client, lab, "plugin", "validate", str(CHECKOUT / ".claude-plugin/plugin.json"))
+        assert alone.returncode == 0, alone.stdout + alone.stderr
+
+
+def test_one_version_everywhere() -> None:
+    """The plugin, the package and the hook client name the same version."""
+    package = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    plugin = json.loads((CHECKOUT / ".claude-plugin/plugin.json").read_text(encoding="utf-8"))["version"]
+    hook_client = (CHECKOUT / "hook/lcc_hook/client.py").read_text(encoding="utf-8")
+    assert plugin == package
+    assert f'BUILD = "{package}"' in hook_client
+
+
+def install(client: Path, lab: Lab) -> None:
+    """Add the checkout as a marketplace and install from it, as a user would."""
+    added = claude(client, lab, "plugin", "marketplace", "add", str(CHECKOUT))
+    assert added.returncode == 0, added.stdout + added.stderr
+    done = claude(client, lab, "plugin", "install", "lcc@lcc")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def wait_for_setup(lab: Lab) -> str:
+    """Block until the environment's builder has ended: it holds a lock while it works. Returns its log."""
+    (data,) = lab.home.glob(".claude/plugins/data/lcc-*")
+    with (data / "setup.lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return (data / "setup.log").read_text(encoding="utf-8")
+
+
+def test_a_clean_home_gets_there_by_itself(current_client: Path, lab: Lab, table: Table) -> None:
+    """With nothing of ours on PATH, the first session says what it waits for, and the next compaction is replaced."""
+    del lab.env["LCC_PYTHON"]
+    install(current_client, lab)
+    lines = "".join(f"line {number}: something worth removing\n" for number in range(500))
+    file = lab.write("src/one.py", lines)
+    first, second = (worked_on(lab.project, lab.home, [file]) for _ in range(2))
+    with serve(Script([])) as (api, url):
+        with Claude(current_client, lab, url, resume=first.id) as claude:
+            early = claude.ask("/compact")
+        table.add("clean home, first compaction", "the built-in summary", early, lab)
+        log = wait_for_setup(lab)
+        with Claude(current_client, lab, url, resume=second.id) as claude:
+            later = claude.ask("/compact")
+            claude.ask("Are you there?")
+        table.add("clean home, environment ready", "notes and every text", later, lab)
+        (line,) = early.said_to_user()
+        assert line.startswith("lcc: left to the built-in summary: ")
+        assert "set" in line
+        assert later.said_to_user()[0].startswith("lcc: kept every message"), log
+        after = results(conversation(api.of("main")[-1].body))
+        assert after["toolu_old0"].text.startswith(f"[removed: re-read {file} ")
