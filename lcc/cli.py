@@ -38,6 +38,7 @@ COMMANDS: dict[str, _Command] = {
     "explain": _Command("lcc.commands.explain:explain", "Show what a pass removed, what it kept, and why."),
     "recall": _Command("lcc.commands.recall:recall", "Give back an output that a note stands for."),
     "restore": _Command("lcc.commands.restore:restore", "Rebuild the original from a compacted session."),
+    "watch": _Command("lcc.commands.watch:watch", "Show a live session: context in use, and what could go now."),
     "doctor": _Command(
         "lcc.commands.doctor:doctor", "Check what can stand in the way, and say the next step for each."
     ),

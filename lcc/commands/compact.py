@@ -294,7 +294,15 @@ def _context(
         fork = files.asked.fork
         session = fork.session_id if fork else transcript.session_id or UNNAMED_SESSION
         stash = Stash(stash_folder(), session, source)
-    return PassContext(stash=stash, dry_run=files.asked.dry_run, workspace_root_source=origin, progress=shown.counted)
+    from lcc.tokens import TokenEstimator
+
+    return PassContext(
+        TokenEstimator(model=request.model),
+        stash=stash,
+        dry_run=files.asked.dry_run,
+        workspace_root_source=origin,
+        progress=shown.counted,
+    )
 
 
 def _pass(transcript: Transcript, request: TranscriptCompactionRequest, files: _Files, context: PassContext) -> _Answer:

@@ -235,6 +235,14 @@ def test_the_model_and_the_budgets_are_taken(world: World) -> None:
     assert json.loads(ran.out)["provider_requested"] == "jev"
 
 
+def test_the_model_sets_how_tokens_are_counted(world: World) -> None:
+    """Older models have another vocabulary: fewer tokens for the same text."""
+    older, newer = world.report("--model", "claude-sonnet-4-5"), world.report("--model", "claude-opus-4-8")
+
+    assert older["tokens_before"] < newer["tokens_before"]
+    assert older["chars_before"] == newer["chars_before"]
+
+
 @pytest.mark.parametrize("mode", ["lossless", "recoverable", "stashed", "lossy"])
 def test_every_rules_mode_runs(world: World, mode: str) -> None:
     """The report names the mode and what it vouches for."""
