@@ -7,9 +7,11 @@ of its calls are one user message, although each stands on a line of its own. Sh
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from lcc.transcript.building import MessageBuilder, duplicate_ids
-from lcc.transcript.claude_tree import Entry, Kind, Segment, active_branch, plain_list
+from lcc.transcript.claude_entry import Checkpoint, Entry, Kept, Kind
+from lcc.transcript.claude_tree import active_branch, live_chain, plain_list
 from lcc.transcript.collector import without_collector
 from lcc.transcript.document import kind
 from lcc.transcript.lines import BOM, Document, split
@@ -73,11 +75,21 @@ def read(raw: bytes) -> Transcript:
     return state.transcript(raw)
 
 
-def read_tree(raw: bytes) -> list[Entry]:
-    """The lines of a session that stand in its tree; empty where the file has no parent links."""
+class Tree(NamedTuple):
+    """A session's lines, the live walk through them, and by uuid the lines that may have been sent."""
+
+    entries: list[Entry]
+    walk: list[Entry]
+    live: dict[str, Entry]
+
+
+def read_tree(raw: bytes) -> Tree:
+    """The tree of a session's lines; without a walk where the file has no parent links."""
     state = _State()
     state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
-    return state.entries if state.has_parents else []
+    if not state.has_parents:
+        return Tree(state.entries, [], {})
+    return Tree(state.entries, *live_chain(state.entries, state.checkpoint))
 
 
 class _State:
@@ -91,6 +103,7 @@ class _State:
         self.cwd: str | None = None
         self.session_id: str | None = None
         self.version: str | None = None
+        self.checkpoint: Checkpoint | None = None
         self.has_parents = False
         self.line_without_uuid = 0
 
@@ -125,7 +138,7 @@ class _State:
         uuid = _string(value.get("uuid"))
         message_id: str | None = None
         content: Content | None = None
-        kept: Segment | None = None
+        kept: Kept | None = None
         entry_kind: Kind = "other"
         if entry_type in ("user", "assistant"):
             entry_kind = "user" if entry_type == "user" else "assistant"
@@ -135,16 +148,31 @@ class _State:
                 uuid = f"line {line}, document {index}"
         elif entry_type == "system":
             if value.get("subtype") == "compact_boundary":
-                entry_kind, kept = "boundary", _segment(value)
+                entry_kind, kept = "boundary", _kept(value)
             elif value.get("subtype") == "microcompact_boundary":
                 self.cleared |= _cleared(value)
+        elif entry_type == "last-prompt":
+            self._take_checkpoint(value, index)
         if uuid is None:
             return
         if "parentUuid" in value:
             self.has_parents = True
         parent = _string(value.get("parentUuid"))
         source = _string(value.get("sourceToolAssistantUUID"))
-        self.entries.append(Entry(index, uuid, parent, entry_kind, sidechain, message_id, source, content, kept))
+        time = _string(value.get("timestamp"))
+        self.entries.append(Entry(index, uuid, parent, entry_kind, sidechain, message_id, source, content, kept, time))
+
+    def branch(self) -> list[Entry]:
+        """The lines that the model is still sent, in order."""
+        if self.has_parents:
+            return active_branch(self.entries, self.checkpoint)
+        return plain_list(self.entries)
+
+    def _take_checkpoint(self, value: dict[str, Json], index: int) -> None:
+        """The client notes a rewind at once; the next prompt then hangs on that line."""
+        leaf = _string(value.get("leafUuid"))
+        if leaf is not None and (value.get("rewound") is True or value.get("explicit") is True):
+            self.checkpoint = Checkpoint(index, leaf)
 
     def transcript(self, raw: bytes) -> Transcript:
         """The messages of the live branch. Raises TranscriptError for a line that cannot be placed in the tree."""
@@ -152,7 +180,7 @@ class _State:
             place = f"line {self.line_without_uuid}, uuid"
             raise TranscriptError("a user or assistant entry without uuid", place)
         with without_collector():
-            messages = _messages(active_branch(self.entries) if self.has_parents else plain_list(self.entries))
+            messages = _messages(self.branch())
         return Transcript(
             "claude-code",
             messages,
@@ -191,15 +219,20 @@ def _cleared(value: dict[str, Json]) -> set[str]:
     return {i for i in ids if isinstance(i, str)} if isinstance(ids, list) else set()
 
 
-def _segment(value: dict[str, Json]) -> Segment | None:
+def _kept(value: dict[str, Json]) -> Kept | None:
     """The lines that a compact boundary kept, where it names them."""
     meta = value.get("compactMetadata")
-    kept = meta.get("preservedSegment") if isinstance(meta, dict) else None
-    if not isinstance(kept, dict):
+    if not isinstance(meta, dict):
         return None
-    head, anchor, tail = kept.get("headUuid"), kept.get("anchorUuid"), kept.get("tailUuid")
-    if isinstance(head, str) and isinstance(anchor, str) and isinstance(tail, str):
-        return Segment(head, anchor, tail)
+    listed, segment = meta.get("preservedMessages"), meta.get("preservedSegment")
+    if isinstance(listed, dict):
+        uuids, anchor = listed.get("uuids"), listed.get("anchorUuid")
+        if isinstance(uuids, list) and isinstance(anchor, str):
+            return Kept(anchor, tuple(uuid for uuid in uuids if isinstance(uuid, str)))
+    elif isinstance(segment, dict):
+        head, anchor, tail = segment.get("headUuid"), segment.get("anchorUuid"), segment.get("tailUuid")
+        if isinstance(head, str) and isinstance(anchor, str) and isinstance(tail, str):
+            return Kept(anchor, (), head, tail)
     return None
 
 

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from lcc.transcript.claude_code import read_tree
-from lcc.transcript.claude_tree import Entry, live_chain
+from lcc.transcript.claude_code import Tree, read_tree
+from lcc.transcript.claude_entry import Entry
+from lcc.transcript.claude_walk import kept_lines
 from lcc.transcript.edit import apply_to_message, block_edits, encode_string, removed_blocks
 from lcc.transcript.lines import split
 from lcc.transcript.messages_api import THINKING
@@ -97,11 +98,11 @@ class _Plan:
 
     def relink(self) -> None:
         """Give what points at a removed line its nearest surviving ancestor."""
-        entries = read_tree(self.raw)
-        gone = {entry.uuid: entry.parent for entry in entries if entry.document in self.removed}
+        tree = read_tree(self.raw)
+        gone = {entry.uuid: entry.parent for entry in tree.entries if entry.document in self.removed}
         ancestors = _surviving(gone)
-        bridges = self._bridges(entries)
-        documents = {entry.document for entry in entries if entry.uuid in bridges}
+        bridges = self._bridges(tree)
+        documents = {entry.document for entry in tree.entries if entry.uuid in bridges}
         written = {uuid.encode() for uuid in gone}
         starts = iter(enumerate(self.documents))
         document, (_, end) = next(starts)
@@ -112,17 +113,18 @@ class _Plan:
                 documents.add(document)
         for document in documents - self.removed:
             self._relink_document(document, ancestors, bridges)
+        self._relink_boundary(tree.entries, gone)
 
-    def _bridges(self, entries: list[Entry]) -> dict[str, str | None]:
-        """New parents where a message loses its lines on the live walk, but keeps some beside it.
+    def _bridges(self, tree: Tree) -> dict[str, str | None]:
+        """New parents for the lines of the live walk that lost the one above them.
 
-        Those beside it are found through the walk alone, so one of them takes the removed ones' place.
+        Where a message loses its lines on the walk but keeps some beside it, which are found through the walk
+        alone, one of those takes the removed ones' place.
         """
-        chain, live = live_chain(entries)
-        walked = {entry.message_id for entry in chain if entry.document not in self.removed}
+        walked = {entry.message_id for entry in tree.walk if entry.document not in self.removed}
         beside: dict[str | None, str] = {
             entry.message_id: entry.uuid
-            for entry in reversed(live.values())
+            for entry in reversed(tree.live.values())
             if entry.kind == "assistant"
             and entry.message_id is not None
             and entry.message_id not in walked
@@ -131,17 +133,41 @@ class _Plan:
         bridges: dict[str, str | None] = {}
         above: str | None = None
         passed: dict[str, None] = {}
-        for entry in chain:
+        broken = False
+        for entry in tree.walk:
             if entry.document in self.removed:
+                broken = True
                 if entry.message_id in beside:
                     passed[beside[entry.message_id]] = None
                 continue
-            for uuid in (*passed, entry.uuid) if passed else ():
+            for uuid in (*passed, entry.uuid) if broken else ():
                 bridges[uuid] = above
                 above = uuid
             passed.clear()
+            broken = False
             above = entry.uuid
         return bridges
+
+    def _relink_boundary(self, entries: list[Entry], gone: Mapping[str, str | None]) -> None:
+        """Take removed lines out of those that the last compact boundary says it kept."""
+        boundary = next((entry for entry in reversed(entries) if entry.kind == "boundary"), None)
+        if boundary is None or boundary.kept is None:
+            return
+        kept = boundary.kept
+        lines = kept_lines(kept, {entry.uuid: entry for entry in entries})
+        left = [uuid for uuid in lines if uuid not in gone]
+        if not left or len(left) == len(lines):
+            return
+        splices = self.splices.setdefault(boundary.document, Splices())
+        if kept.uuids:
+            for index, uuid in enumerate(kept.uuids):
+                if uuid in gone:
+                    splices.add(("compactMetadata", "preservedMessages", "uuids", index), REMOVE)
+            return
+        for key, old, new in (("headUuid", kept.head, left[0]), ("tailUuid", kept.tail, left[-1])):
+            if old != new:
+                path = ("compactMetadata", "preservedSegment", key)
+                splices.add(path, encode_string(new, self.ascii_only))
 
     def _relink_document(
         self, document: int, ancestors: Mapping[str, str | None], bridges: Mapping[str, str | None]

@@ -388,6 +388,82 @@ class TestTree:
 
         assert shape(transcript.messages) == ["u:summary"]
 
+    def test_the_lines_that_a_boundary_lists_stand_after_its_summary(self) -> None:
+        """Newer clients list them; lines between them that are not listed are out."""
+        kept = {"anchorUuid": "s1", "uuids": ["u1", "u2"]}
+        lines = [
+            *BASIC,
+            entry("system", "b1", None, subtype="compact_boundary", compactMetadata={"preservedMessages": kept}),
+            user("s1", "b1", "summary", isCompactSummary=True),
+            user("u5", "s1", "next"),
+        ]
+        assert shape(read(*lines).messages) == ["u:summary", "u:do it", "u: -t1", "u:next"]
+
+        from_old = [*lines, user("u6", "a2", "hangs on a line that is out")]
+        assert shape(read(*from_old).messages)[-2:] == ["u: -t1", "u:hangs on a line that is out"]
+
+        kept["uuids"].append("missing")
+        assert shape(read(*lines).messages) == ["u:summary", "u:next"]
+
+    def test_only_the_last_boundary_counts(self) -> None:
+        kept = {"anchorUuid": "s1", "uuids": ["u1"]}
+        transcript = read(
+            *BASIC,
+            entry("system", "b1", None, subtype="compact_boundary", compactMetadata={"preservedMessages": kept}),
+            user("s1", "b1", "summary one"),
+            entry("system", "b2", None, subtype="compact_boundary"),
+            user("s2", "b2", "summary two"),
+        )
+
+        assert shape(transcript.messages) == ["u:summary two"]
+
+    @pytest.mark.parametrize("flag", ["explicit", "rewound"])
+    def test_a_rewind_without_a_new_prompt_ends_the_conversation_there(self, flag: str) -> None:
+        rewound = {"type": "last-prompt", "leafUuid": "u1", flag: True}
+
+        assert shape(read(*BASIC, rewound).messages) == ["u:do it"]
+        assert shape(read(*BASIC, rewound, user("u9", "u1", "else")).messages) == ["u:do it", "u:else"]
+        assert len(read(*BASIC, {"type": "last-prompt", "leafUuid": "u1"}).messages) == 3
+        assert len(read(*BASIC, {"type": "last-prompt", "leafUuid": "unknown", flag: True}).messages) == 3
+
+    @pytest.mark.parametrize(("seconds", "found"), [(4, True), (5, True), (6, False), (-1, False)])
+    def test_a_line_that_lost_its_parent_goes_on_with_the_one_written_just_before(
+        self, seconds: int, found: bool
+    ) -> None:
+        """As the client does on resume; only within five seconds."""
+        transcript = read(
+            user("u1", None, "one", timestamp="2026-01-01T00:00:10.000Z"),
+            user("x1", None, "side", timestamp="2026-01-01T00:00:10.500Z", isSidechain=True),
+            user("u2", "lost", "two", timestamp=f"2026-01-01T00:00:{10 + seconds:02d}.000Z"),
+        )
+
+        assert shape(transcript.messages) == (["u:one", "u:two"] if found else ["u:two"])
+
+    @pytest.mark.parametrize("timestamp", [5, "yesterday", "", None])
+    def test_a_timestamp_that_is_none_is_no_help(self, timestamp: Any) -> None:
+        lines = [user("u1", None, "one", timestamp=timestamp), user("u2", "lost", "two", timestamp=timestamp)]
+
+        assert shape(read(*lines).messages) == ["u:two"]
+
+    def test_many_lines_without_parents_are_walked_in_linear_time(self) -> None:
+        """All within one second, each with a parent that is not there."""
+        lines = [user(f"u{n}", f"lost{n}", str(n), timestamp=f"2026-01-01T00:00:00.{n:05d}Z") for n in range(20_000)]
+
+        assert len(read(*lines).messages) == 20_000
+
+    def test_a_result_on_another_branch_is_found_by_its_call(self) -> None:
+        """Older clients: a progress entry stands between the call and its result, and nothing names the call."""
+        transcript = read(
+            assistant("a1", None, "m1", use("t1")),
+            assistant("a2", "a1", "m1", use("t2")),
+            entry("progress", "p1", "a1", data={"type": "hook_progress"}),
+            answer("r1", "p1", "t1"),
+            answer("r2", "a2", "t2"),
+            user("u2", "r2", "next"),
+        )
+
+        assert shape(transcript.messages) == ["a: +t1 +t2", "u: -t1 -t2", "u:next"]
+
     def test_nothing_after_the_boundary_is_an_empty_conversation(self) -> None:
         transcript = read(*BASIC, entry("system", "b1", None, subtype="compact_boundary"))
 

@@ -256,6 +256,40 @@ def test_a_call_beside_the_walk_is_not_lost_with_the_one_on_it() -> None:
     assert shape(read_transcript(out).messages) == ["u:go", "a: +t1", "u: -t1", "u:end"]
 
 
+@pytest.mark.parametrize(
+    ("kept", "left"),
+    [
+        (
+            {"preservedMessages": {"anchorUuid": "s1", "uuids": ["a1", "r1", "u2", "a2", "r2"]}},
+            {"preservedMessages": {"anchorUuid": "s1", "uuids": ["u2"]}},
+        ),
+        (
+            {"preservedSegment": {"headUuid": "a1", "anchorUuid": "s1", "tailUuid": "r2"}},
+            {"preservedSegment": {"headUuid": "u2", "anchorUuid": "s1", "tailUuid": "u2"}},
+        ),
+    ],
+)
+def test_a_boundary_keeps_what_is_left_of_its_lines(kept: Any, left: Any) -> None:
+    lines = [
+        user("u1", None, "old"),
+        assistant("a1", "u1", "m1", use("t1")),
+        answer("r1", "a1", "t1"),
+        user("u2", "r1", "kept"),
+        assistant("a2", "u2", "m2", use("t2")),
+        answer("r2", "a2", "t2"),
+        entry("system", "b1", None, subtype="compact_boundary", compactMetadata=kept),
+        user("s1", "b1", "summary"),
+        user("u3", "s1", "end"),
+    ]
+    transcript = read_transcript(jsonl(*lines))
+    assert shape(transcript.messages) == ["u:summary", "a: +t1", "u: -t1", "u:kept", "a: +t2", "u: -t2", "u:end"]
+
+    out = check(transcript.raw or b"", transcript, Edits({}, frozenset(["t1", "t2"])))
+
+    assert shape(read_transcript(out).messages) == ["u:summary", "u:kept", "u:end"]
+    assert json.loads(out.splitlines()[2])["compactMetadata"] == left
+
+
 def test_a_line_that_keeps_a_block_stays() -> None:
     raw = jsonl(
         assistant("a1", None, "m1", text("both"), use("t1"), use("t2")),
