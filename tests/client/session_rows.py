@@ -67,15 +67,13 @@ class SessionFile:
         self.assistant(
             {"type": "tool_use", "id": call_id, "name": "Read", "input": {"file_path": str(path), **span}},
         )
-        self._results[call_id] = numbered
-        self._add(
-            "user",
-            {
-                "role": "user",
-                "content": [{"tool_use_id": call_id, "type": "tool_result", "content": numbered}],
-            },
-            sourceToolAssistantUUID=self._parent,
-        )
+        self.result(call_id, numbered)
+
+    def result(self, call_id: str, text: str) -> None:
+        """The result of the call that came last."""
+        self._results[call_id] = text
+        block = {"tool_use_id": call_id, "type": "tool_result", "content": text}
+        self._add("user", {"role": "user", "content": [block]}, sourceToolAssistantUUID=self._parent)
 
     def results(self) -> dict[str, str]:
         """The text of each result, by call id."""

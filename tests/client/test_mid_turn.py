@@ -230,3 +230,45 @@ def test_a_subagents_own_context_is_compacted(
         assert "HELPER-REPORT." in results(run.seen())["toolu_agent"].text
         assert [request.refusal for request in api.requests if request.refusal] == []
         assert "summary" not in api.kinds()
+
+
+def test_a_full_context_between_turns_is_compacted_ahead_of_the_prompt(
+    current_client: Path, lab: Lab, session: SessionFile, table: Table
+) -> None:
+    """Auto-compaction at the next prompt: the prompt is answered, and nothing has to be closed."""
+    script = Script([
+        Reply([say("A long answer.")], input_tokens=FULL),
+        Reply([say("Still here.")], input_tokens=500),
+    ])  # fmt: skip
+    with serve(script) as (api, url):
+        run = Run(current_client, lab, api, url)
+        with run.resume(session.id, ENABLED) as claude:
+            claude.ask("Fill it.")
+            turn = claude.ask("And now?")
+        table.add("auto, between turns", "notes, every text, the prompt last", turn, lab)
+        assert turn.result == "Still here."
+        assert_compacted(run)
+        assert run.seen()[-1] == Item("user", "", "And now?")
+        assert not [item for item in run.seen() if item.text.startswith("[lcc]")]
+
+
+def test_a_context_that_stays_full_is_handed_over(
+    current_client: Path, lab: Lab, session: SessionFile, table: Table
+) -> None:
+    """Where a replacement did not help, the client is not sent round in a circle: next time the summary runs."""
+    script = Script([
+        Reply([bash("toolu_step", "echo step")], input_tokens=FULL),
+        Reply([bash("toolu_next", "echo next")], input_tokens=FULL),
+        Reply([say("Finished.")], input_tokens=500),
+    ])  # fmt: skip
+    with serve(script) as (api, url):
+        run = Run(current_client, lab, api, url)
+        with run.resume(session.id) as claude:
+            turn = claude.ask("Do both.")
+        table.add("still full after a replacement", "the built-in summary", turn, lab)
+        assert turn.result == "Finished."
+        replaced, handed_over = turn.said_to_user()
+        assert replaced.startswith("lcc: kept every message ")
+        assert handed_over.startswith("lcc: left to the built-in summary: ")
+        assert api.kinds() == "main main summary main"
+        assert [request.refusal for request in api.requests if request.refusal] == []
