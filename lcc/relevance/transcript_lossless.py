@@ -19,6 +19,7 @@ from lcc.transcript import Json, Message, parse_payload
 
 SHORTEST_NOTE = 30  # characters; no dedupe note is shorter, so a shorter result is never worth one
 _LINES_LOOKED_AT = 64  # anchors are taken from a result's first so many lines
+_FEW_LINES = 4  # so many are each looked up in an output, which is faster than to walk over all of its lines
 _PLACES_PER_ANCHOR = 32  # places remembered for one anchor line: keeps the search linear for any input
 
 NO_SUPERSEDER = Decision("keep", "no_lossless_superseder")
@@ -101,7 +102,14 @@ class LaterOutputs:
                 return decision
         return None
 
-    def _remember(self, output: Output, lines: Sequence[str], named: AbstractSet[str]) -> None:
+    def _remember(self, output: Output, lines: list[str], named: AbstractSet[str]) -> None:
+        if len(named) <= _FEW_LINES and all(lines.count(line) == 1 for line in named):
+            for line in named:
+                place = _anchor(lines, line)
+                places = self._places.setdefault(line, [])
+                if len(places) < _PLACES_PER_ANCHOR:
+                    places.append(_Place(output, place.number, place.offset))
+            return
         offset = 0
         for number, line in enumerate(lines):
             if line in named:
@@ -169,17 +177,21 @@ def dedupe_violations(
 ) -> list[Violation]:
     """Which of ``dedupes`` point at something else than what they claim; ``changes`` are all changed results."""
     changed = {change.before.tool_use_id for change in changes}
+    notes = (find_note(change.after.text) for change in dedupes)
+    named = {note.target for note in notes if note is not None}
     targets: dict[str, tuple[Output, int]] = {}
     repeated: set[str] = set()
-    tools = {use.id: use.tool for message in original for use in message.tool_uses}
+    tools = {use.id: use.tool for message in original for use in message.tool_uses if use.id in named}
     position = 0
     for message in original:
-        for result in message.tool_results:
-            if result.tool_use_id in targets:
-                repeated.add(result.tool_use_id)
-            output = Output(result.tool_use_id, tools.get(result.tool_use_id, ""), result.text, bool(result.is_error))
-            targets[result.tool_use_id] = (output, position)
-            position += 1
+        for offset, result in enumerate(message.tool_results):
+            call_id = result.tool_use_id
+            if call_id in named:
+                if call_id in targets:
+                    repeated.add(call_id)
+                output = Output(call_id, tools.get(call_id, ""), result.text, bool(result.is_error))
+                targets[call_id] = (output, position + offset)
+        position += len(message.tool_results)
     split: dict[str, list[str]] = {}
     found = []
     for change in dedupes:

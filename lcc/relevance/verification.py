@@ -38,8 +38,8 @@ def untouched_violations(original: Sequence[Message], compacted: Sequence[Messag
 
     Messages without any content do not count: they may be left out.
     """
-    before = [message for message in original if _has_content(message)]
-    after = [message for message in compacted if _has_content(message)]
+    before = [m for m in original if m.text or m.tool_uses or m.tool_results]
+    after = [m for m in compacted if m.text or m.tool_uses or m.tool_results]
     if len(before) != len(after):
         return [Violation(None, f"{len(before)} messages became {len(after)}")]
     found: list[Violation] = []

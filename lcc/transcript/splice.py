@@ -111,13 +111,14 @@ class Splices:
         _walk(raw, _SPACE.match(raw, start).end(), self.root, cuts)  # type: ignore[union-attr]
         if len(cuts) != self.count:
             raise LookupError(f"{self.count - len(cuts)} of the edited paths lead to no value")
-        pieces: list[bytes] = []
+        view = memoryview(raw)  # its slices copy nothing
+        pieces: list[bytes | memoryview] = []
         position = start
         for cut_start, cut_end, new in cuts:
-            pieces.append(raw[position:cut_start])
+            pieces.append(view[position:cut_start])
             pieces.append(new)
             position = cut_end
-        pieces.append(raw[position:stop])
+        pieces.append(view[position:stop])
         return b"".join(pieces)
 
 
