@@ -274,7 +274,8 @@ def _read(asked: _Asked) -> Transcript:
     try:
         return read_transcript(raw, format=named, name=asked.source)
     except TranscriptError as error:
-        raise InputError(f"{asked.source}: {error}") from None
+        said = error.problem if error.place in ("", asked.source) else str(error)
+        raise InputError(f"{asked.source}: {said}") from None
 
 
 def _context(

@@ -46,7 +46,9 @@ def _lines(source: str, explanation: Explanation) -> Iterator[Text]:
     for group in explanation.removed[:_GROUPS_SHOWN]:
         how, style = _HOW[group.decision]
         freed = count(group.chars_before - group.chars_after)
-        yield Text.assemble(f"  {count(group.calls):>6}  ", (how, style), f"  -{freed}: ", cell(group.because, "dim"))
+        line = Text.assemble(f"  {count(group.calls):>6}  ", (how, style), f"  -{freed}: ", cell(group.because, "dim"))
+        line.no_wrap, line.overflow = True, "ellipsis"  # the reason is in the report too
+        yield line
     kept = sum(group.calls for group in explanation.kept)
     if kept:
         chars = sum(group.chars_before for group in explanation.kept)

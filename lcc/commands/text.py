@@ -67,7 +67,10 @@ def write(stream: IO[str], *parts: Table | Text | str) -> None:
     if stream.isatty():
         output = console(stream)
         for part in parts:
-            output.print(part)
+            if isinstance(part, Text) and part.no_wrap:  # printing a text alone would lose this
+                output.print(part, no_wrap=True, overflow=part.overflow)
+            else:
+                output.print(part)
         return
     output = console(stream)
     with output.capture() as captured:

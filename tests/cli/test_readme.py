@@ -31,6 +31,13 @@ def test_the_commands_of_the_readme_run_one_after_the_other(world: World) -> Non
     assert (world.folder / "page.html").stat().st_size > 20_000
 
 
+def test_every_command_of_the_program_is_in_the_readme() -> None:
+    """With a line of its own in the table."""
+    from lcc.cli import COMMANDS as REGISTERED
+
+    assert [name for name in REGISTERED if f"| `lcc {name}` |" not in README] == []
+
+
 def test_the_note_in_the_readme_is_one_that_the_sample_gets(world: World) -> None:
     """The example is not made up."""
     shown = re.search(r"^after\s+(\[removed.*\])$", README, re.MULTILINE)
