@@ -36,15 +36,16 @@ COMMANDS: dict[str, _Command] = {
         check="lcc.commands.compact_options:refuse_options",
     ),
     "explain": _Command("lcc.commands.explain:explain", "Show what a pass removed, what it kept, and why."),
+    "watch": _Command("lcc.commands.watch:watch", "Show a live session: context in use, and what could go now."),
+    "sessions": _Command("lcc.commands.sessions:sessions", "List sessions, and what a compaction would free."),
     "recall": _Command("lcc.commands.recall:recall", "Give back an output that a note stands for."),
     "restore": _Command("lcc.commands.restore:restore", "Rebuild the original from a compacted session."),
-    "watch": _Command("lcc.commands.watch:watch", "Show a live session: context in use, and what could go now."),
+    "stash": _Command("lcc.commands.stash:app", "Look after the stash: list, show, verify, gc."),
+    "log": _Command("lcc.commands.log:log", "Your own figures from the request log, where it is switched on."),
+    "mcp": _Command("lcc.commands.mcp:mcp", "Serve recall, compact_transcript and explain to an agent."),
     "doctor": _Command(
         "lcc.commands.doctor:doctor", "Check what can stand in the way, and say the next step for each."
     ),
-    "sessions": _Command("lcc.commands.sessions:sessions", "List sessions, and what a compaction would free."),
-    "mcp": _Command("lcc.commands.mcp:mcp", "Serve recall, compact_transcript and explain to an agent."),
-    "stash": _Command("lcc.commands.stash:app", "Look after the stash: list, show, verify, gc."),
 }
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
