@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from lcc.relevance.notes import REMINDER_START, reminder_follows
 
+_KNOWN_ROWS = 4096
 _ROW = re.compile(r"( *)([0-9]{1,12})(→|\t)", re.ASCII)
 
 
@@ -62,7 +65,20 @@ def parse_rows(text: str) -> Rows | None:
 
 def number_lines(lines: Sequence[str], rows: Rows) -> str:
     """``lines`` as the tool shows them, numbered from ``rows.first`` in the style of ``rows``."""
-    separator = rows.separator
-    if rows.width:
-        return "\n".join([f"{number:6d}{separator}{line}" for number, line in enumerate(lines, rows.first)])
-    return "\n".join([f"{number}{separator}{line}" for number, line in enumerate(lines, rows.first)])
+    end = rows.first + len(lines)
+    if end <= _KNOWN_ROWS:
+        beginnings = _known_beginnings(rows.width, rows.separator)[rows.first : end]
+    else:
+        beginnings = _row_beginnings(rows.width, rows.separator, range(rows.first, end))
+    return "".join(chain.from_iterable(zip(beginnings, lines, strict=True)))[1:]
+
+
+@lru_cache(maxsize=8)
+def _known_beginnings(width: int, separator: str) -> tuple[str, ...]:
+    """The beginnings of the first rows, which nearly all reads show."""
+    return _row_beginnings(width, separator, range(_KNOWN_ROWS))
+
+
+def _row_beginnings(width: int, separator: str, numbers: range) -> tuple[str, ...]:
+    """What stands before a line in its row, with the newline that ends the row before."""
+    return tuple([f"\n{number:{width or 1}d}{separator}" for number in numbers])
