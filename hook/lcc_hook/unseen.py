@@ -10,15 +10,20 @@ stdin, JSON: ``{"transcript", "agent_id", "prompts": [uuid], "others": [uuid], "
 stdout, JSON: ``{"texts": [{"after", "text"}], "lines": {id: line}, "lost": [what]}``. ``texts`` go back as messages,
 a line goes below the text of its result, and anything in ``lost`` means: do not replace.
 
+A picture's line names a file that holds its very bytes: the one that was read, the copy that the client saved, or
+one that this program saves where the client keeps such copies, in the session's folder ``tool-results``.
+
 Standard library only, and nothing imported that is not used: its start is most of its cost. Runs on Python 3.8
 and up.
 """
 
 from __future__ import annotations
 
+import binascii
 import json
 import os
 import re
+import stat
 import sys
 import time
 
@@ -38,6 +43,13 @@ PARTS = (b'"type":"image"', b'"type":"document"', b'"type":"tool_reference"')
 PARENT = re.compile(rb'"parentUuid":"([0-9a-f-]{36})"')
 UUID = re.compile(rb'"uuid":"([0-9a-f-]{36})"')
 SAVED_IMAGE = re.compile(r"\[Image: source: ([^\]\n]+)\]")
+SUFFIXES = {
+    "application/pdf": ".pdf",
+    "image/gif": ".gif",
+    "image/jpeg": ".jpg",
+    "image/png": ".png",
+    "image/webp": ".webp",
+}
 CAVEAT = "<local-command-caveat>"
 
 REPEATED = frozenset(("date", "environment", "model", "prompt_snapshot", "remote_session_change", "session_context"))
@@ -48,7 +60,8 @@ REPEATED_ENDS = ("_delta", "_listing", "_reminder", "_reminder_sent", "_usage")
 class Found:
     """What the replacement must add, and what it cannot."""
 
-    def __init__(self) -> None:
+    def __init__(self, copies: str) -> None:
+        self.copies = copies
         self.texts: list[dict[str, str]] = []
         self.lines: dict[str, str] = {}
         self.lost: list[str] = []
@@ -87,26 +100,27 @@ def live_lines(data: bytes, first: list[str]) -> Iterator[bytes]:
         end = data.find(b"\n", place)
 
 
-def find(data: bytes, prompts: list[str], others: list[str], reads: dict[str, str]) -> Found:
-    """Everything unseen that hangs on a call, a result or an answer (``others``), in the file's order."""
+def find(data: bytes, prompts: list[str], others: list[str], reads: dict[str, str], copies: str) -> Found:
+    """Everything unseen that hangs on a call, a result or an answer (``others``), in the file's order.
+
+    ``copies`` is the folder for copies of pictures, which is made and written to only where one must be kept.
+    """
     comes_back, stays_out = set(prompts), set(others)
-    parents: dict[str, str] = {}
-    found = Found()
+    anchors: dict[str, str] = {}
+    found = Found(copies)
     for line in live_lines(data, [*prompts[:2], *others[:2]]):
         is_attachment = ATTACHMENT in line
         if is_attachment and SNAPSHOT in line:
             uuid, parent = UUID.search(line, max(0, len(line) - 1000)), PARENT.search(line, 0, 200)
             if uuid and parent:
-                parents[uuid[1].decode()] = parent[1].decode()
+                parent_of = parent[1].decode()
+                anchors[uuid[1].decode()] = anchors.get(parent_of, parent_of)
         elif is_attachment or META in line:
             row = json.loads(line)
             uuid_of, parent_of = row.get("uuid"), row.get("parentUuid")
             if uuid_of in comes_back or uuid_of in stays_out or not isinstance(parent_of, str):
                 continue
-            parents[uuid_of] = parent_of
-            anchor = parent_of
-            while anchor in parents:
-                anchor = parents[anchor]
+            anchors[uuid_of] = anchor = anchors.get(parent_of, parent_of)
             if anchor in stays_out:
                 add_text(found, anchor, row)
         elif b'"tool_result"' in line and any(part in line for part in PARTS):
@@ -134,7 +148,7 @@ def add_text(found: Found, anchor: str, row: Row) -> None:
             if part["type"] == "text":
                 texts.append(part["text"])
             else:
-                found.lost.append(f"an {part['type']} that came while the agent worked")
+                texts.append(line_for(found, [part], "what came while the agent worked"))
     text = "\n".join(texts)
     if text.strip() and not text.startswith(CAVEAT):
         found.texts.append({"after": anchor, "text": text})
@@ -154,44 +168,84 @@ def add_lines(found: Found, row: Row, reads: dict[str, str]) -> None:
         if not parts:
             continue
         text = "\n".join(part["text"] for part in block["content"] if part["type"] == "text")
-        line = way_back(parts, text, reads.get(block["tool_use_id"]), row)
-        if line is None:
-            found.lost.append(f"an {parts[0]['type']} in the result of {block['tool_use_id']}")
-        elif line:
-            found.lines[block["tool_use_id"]] = line
+        call_id = block["tool_use_id"]
+        names = [part["tool_name"] for part in parts if part["type"] == "tool_reference"]
+        if len(names) == len(parts):
+            found.lines[call_id] = f"[loaded here, to be loaded again with ToolSearch before use: {', '.join(names)}]"
+        elif not names_copies(text, parts):
+            found.lines[call_id] = line_for(found, parts, f"the result of {call_id}", reads.get(call_id))
 
 
-def way_back(parts: list[Row], text: str, path: str | None, row: Row) -> str | None:
-    """A line that names the parts' file; "" where the text names it already; None where there is no way."""
-    names = [part["tool_name"] for part in parts if part["type"] == "tool_reference"]
-    if len(names) == len(parts):
-        return f"[loaded here, to be loaded again with ToolSearch before use: {', '.join(names)}]"
-    if path is not None:
-        if "\n" in path or not is_unchanged(path, parts, row):
-            return None
-        kind = "image" if any(part["type"] == "image" for part in parts) else "document"
-        return f"[the {kind} shown here is no longer in context: read {path} again to see it]"
-    saved = SAVED_IMAGE.findall(text)
-    return "" if len(saved) >= len(parts) and all(os.path.isfile(name) for name in saved) else None
+def names_copies(text: str, parts: list[Row]) -> bool:
+    """Whether the result's own text names the copies that the client saved of its pictures, and they are there."""
+    paths = SAVED_IMAGE.findall(text)
+    return len(paths) == len(parts) and all(map(holds, paths, map(bytes_of, parts)))
 
 
-def is_unchanged(path: str, parts: list[Row], row: Row) -> bool:
-    """Whether a file still is what the read showed: the same bytes, or not written since (it was resized)."""
-    import binascii
-    from datetime import datetime
+def line_for(found: Found, parts: list[Row], where: str, read: str | None = None) -> str:
+    """The line that says which file shows the parts again: ``read``, the file they came from, or copies."""
+    paths: list[str] = []
+    for part in parts:
+        data = bytes_of(part)
+        if read is not None and "\n" not in read and len(parts) == 1 and holds(read, data):
+            paths.append(read)
+        else:
+            try:
+                paths.append(keep_copy(found.copies, data, SUFFIXES[part["source"]["media_type"]]))
+            except (OSError, LookupError, TypeError) as error:
+                found.lost.append(f"a part ({part['type']}) of {where}: no copy of it could be kept ({error})")
+    return f"[{parts[0]['type']} no longer in context: read {', '.join(paths)} to see it again]"
 
+
+def bytes_of(part: Row) -> bytes:
+    """What a part shows, as a file's bytes; none for a part that does not carry them."""
     try:
-        state = os.stat(path)
-        if not os.path.isfile(path):
-            return False
-        data = str(parts[0].get("source", {}).get("data", ""))
-        if len(parts) == 1 and state.st_size <= len(data):
-            with open(path, "rb") as file:
-                if file.read() == binascii.a2b_base64(data):
-                    return True
-        return state.st_mtime <= datetime.fromisoformat(row["timestamp"].replace("Z", "+00:00")).timestamp()
+        return binascii.a2b_base64(part["source"]["data"])
+    except (KeyError, TypeError, ValueError):
+        return b""
+
+
+def holds(path: str, data: bytes) -> bool:
+    """Whether a regular file is there and holds exactly these bytes. Never waits for a pipe or a device."""
+    if not data:
+        return False
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            state = os.fstat(file.fileno())
+            return stat.S_ISREG(state.st_mode) and state.st_size == len(data) and file.read(len(data) + 1) == data
     except (OSError, ValueError):
         return False
+
+
+def keep_copy(folder: str, data: bytes, suffix: str) -> str:
+    """Save the bytes under a name made of them, durable and read back, and return the path. Raises OSError."""
+    from hashlib import sha256
+
+    if not data:
+        raise LookupError("the session file does not hold it")
+    path = os.path.join(folder, f"lcc-{sha256(data).hexdigest()[:16]}{suffix}")
+    if holds(path, data):
+        return path
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    beside = f"{path}.{os.getpid()}"
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(beside, path)
+    except OSError:
+        os.unlink(beside)
+        raise
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+    if not holds(path, data):
+        raise OSError(f"{path} does not read back as it was written")
+    return path
 
 
 def main() -> int:
@@ -199,14 +253,15 @@ def main() -> int:
     try:
         asked = json.loads(sys.stdin.buffer.read())
         data = read_when_written(session_file(asked["transcript"], asked["agent_id"]), asked["last"])
-        found = find(data, asked["prompts"], asked["others"], asked["reads"])
+        copies = os.path.join(os.path.splitext(asked["transcript"])[0], "tool-results")
+        found = find(data, asked["prompts"], asked["others"], asked["reads"], copies)
     except (OSError, OverflowError) as error:
         print(f"what the event hides cannot be found: {error}", file=sys.stderr)
         return 1
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         print(f"the session file has a row of an unknown shape ({error!r})", file=sys.stderr)
         return 1
-    json.dump(vars(found), sys.stdout)
+    json.dump({"texts": found.texts, "lines": found.lines, "lost": found.lost}, sys.stdout)
     return 0
 
 

@@ -17,7 +17,7 @@ import pytest
 from client.pictures import png
 
 PROGRAM = Path(__file__).parents[2] / "hook" / "lcc_hook" / "unseen.py"
-LONG_AGO, LATER = "2020-01-01T00:00:00.000Z", "2099-01-01T00:00:00.000Z"
+WHEN = "2026-01-01T00:00:00.000Z"
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Rows:
             "parentUuid": self.parent,
             "isSidechain": False,
             "type": kind,
-            "timestamp": LATER,
+            "timestamp": WHEN,
             **fields,
             "uuid": row,
         }
@@ -56,11 +56,9 @@ class Rows:
         self.others.append(self.add("assistant", message={"role": "assistant", "content": [block]}))
         return self.others[-1]
 
-    def result(self, call_id: str, *parts: dict[str, Any], timestamp: str = LATER) -> str:
+    def result(self, call_id: str, *parts: dict[str, Any]) -> str:
         block = {"type": "tool_result", "tool_use_id": call_id, "content": list(parts) or "text"}
-        self.others.append(
-            self.add("user", message={"role": "user", "content": [block]}, toolUseResult={}, timestamp=timestamp)
-        )
+        self.others.append(self.add("user", message={"role": "user", "content": [block]}, toolUseResult={}))
         return self.others[-1]
 
     def attachment(self, kind: str, rendered: str | None = None, **fields: Any) -> str:
@@ -182,61 +180,107 @@ def test_what_the_client_says_again_by_itself_is_left_out(rows: Rows, kind: str)
     assert rows.found()["texts"] == []
 
 
-def test_a_picture_typed_while_the_agent_worked_is_lost(rows: Rows) -> None:
-    """No text can stand for it, so the replacement must not happen."""
+def copies(rows: Rows) -> list[Path]:
+    """The copies that were saved for this session."""
+    return sorted(rows.path.with_suffix("").glob("tool-results/*"))
+
+
+def test_a_picture_typed_while_the_agent_worked_is_copied(rows: Rows) -> None:
+    """The words come back with a line that names a private file with the picture's bytes."""
     rows.prompt()
     rows.call("A")
     rows.result("A")
     rows.attachment("queued_command", prompt=[text("look"), image(png())])
-    assert len(rows.found()["lost"]) == 1
+    found = rows.found()
+    (copy,) = copies(rows)
+    words, line = found["texts"][0]["text"].split("\n")
+    assert words == "look"
+    assert str(copy) in line
+    assert copy.read_bytes() == png()
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert found["lost"] == []
 
 
-@pytest.mark.parametrize(
-    ("on_disk", "read_at", "is_found"),
-    [
-        pytest.param(png(), LONG_AGO, True, id="the same bytes, whatever the time"),
-        pytest.param(png(16), LATER, True, id="shown resized, not written since"),
-        pytest.param(png(16), LONG_AGO, False, id="written since"),
-        pytest.param(None, LATER, False, id="gone"),
-    ],
-)
-def test_a_picture_that_was_read_names_its_file_while_it_is_the_same(
-    rows: Rows, tmp_path: Path, on_disk: bytes | None, read_at: str, is_found: bool
-) -> None:
-    """The file takes the picture's place only where reading it again shows the same picture."""
+@pytest.mark.parametrize("on_disk", [png(), png(16), None], ids=["the same", "changed", "gone"])
+def test_a_picture_that_was_read_names_a_file_with_its_bytes(rows: Rows, tmp_path: Path, on_disk: bytes | None) -> None:
+    """The file that was read, where it still is the same picture; else a copy out of the session file."""
     path = tmp_path / "a picture.png"
     if on_disk is not None:
         path.write_bytes(on_disk)
     rows.prompt()
     rows.call("A", path)
-    rows.result("A", image(png()), timestamp=read_at)
+    rows.result("A", image(png()))
     found = rows.found()
-    assert (str(path) in found["lines"].get("A", "")) is is_found
-    assert (len(found["lost"]) == 0) is is_found
+    named = [path] if on_disk == png() else copies(rows)
+    assert [each.read_bytes() for each in named] == [png()]
+    assert str(named[0]) in found["lines"]["A"]
+    assert found["lost"] == []
+    assert (copies(rows) == []) is (on_disk == png())
 
 
-def test_a_picture_read_from_a_pipe_is_lost_at_once(rows: Rows, tmp_path: Path) -> None:
+def test_a_picture_read_from_a_pipe_is_copied_at_once(rows: Rows, tmp_path: Path) -> None:
     """A FIFO at the picture's path never blocks the search."""
     path = tmp_path / "pipe.png"
     os.mkfifo(path)
     rows.prompt()
     rows.call("A", path)
     rows.result("A", image(png()))
-    assert len(rows.found()["lost"]) == 1
+    found = rows.found()
+    (copy,) = copies(rows)
+    assert str(copy) in found["lines"]["A"]
 
 
-@pytest.mark.parametrize("is_there", [True, False])
-def test_a_picture_that_the_client_saved_needs_its_copy(rows: Rows, tmp_path: Path, is_there: bool) -> None:
-    """An MCP picture's text names the saved copy; it stands for the picture while that copy is there."""
+def test_a_document_and_its_text_keep_both(rows: Rows, tmp_path: Path) -> None:
+    """Several parts of one result are all named, and the copies are whole."""
+    rows.prompt()
+    rows.call("A", tmp_path / "a.pdf")
+    pdf = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}}
+    rows.result("A", text("a PDF"), pdf, image(png()))
+    found = rows.found()
+    assert {copy.read_bytes() for copy in copies(rows)} == {b"%PDF-", png()}
+    assert all(str(copy) in found["lines"]["A"] for copy in copies(rows))
+
+
+@pytest.mark.parametrize("on_disk", [png(), png(16), None], ids=["there", "changed", "gone"])
+def test_the_copy_that_the_client_saved_is_enough(rows: Rows, tmp_path: Path, on_disk: bytes | None) -> None:
+    """An MCP picture's text names the client's own copy; ours is kept only where that one is not right."""
     path = tmp_path / "saved.png"
-    if is_there:
-        path.write_bytes(png())
+    if on_disk is not None:
+        path.write_bytes(on_disk)
     rows.prompt()
     rows.call("A")
     rows.result("A", text("here"), image(png()), text(f"[Image: source: {path}]"))
     found = rows.found()
-    assert found["lines"] == {}
-    assert (found["lost"] == []) is is_there
+    assert (found["lines"] == {}) is (on_disk == png())
+    assert (copies(rows) == []) is (on_disk == png())
+    assert found["lost"] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"type": "url", "url": "http://localhost/a.png"},
+        {"type": "base64", "media_type": "image/png", "data": "?"},
+        {"type": "base64", "media_type": "image/tiff", "data": "AAAA"},
+    ],
+    ids=["an address", "no base64", "another format"],
+)
+def test_a_picture_that_cannot_be_kept_is_said_to_be_lost(rows: Rows, source: dict[str, str]) -> None:
+    """Where no file can stand for it, the replacement must not happen."""
+    rows.prompt()
+    rows.call("A")
+    rows.result("A", {"type": "image", "source": source})
+    assert len(rows.found()["lost"]) == 1
+    assert copies(rows) == []
+
+
+def test_a_folder_that_takes_no_copy_means_lost(rows: Rows) -> None:
+    """A copy that cannot be written is no copy."""
+    rows.path.with_suffix("").write_text("in the way", encoding="utf-8")
+    rows.prompt()
+    rows.call("A")
+    rows.result("A", image(png()))
+    assert "no copy of it could be kept" in rows.found()["lost"][0]
 
 
 def test_loaded_tools_are_named(rows: Rows) -> None:
