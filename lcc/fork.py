@@ -21,7 +21,8 @@ import orjson
 from lcc.relevance.notes import find_note
 from lcc.transcript import Json, Message, Transcript, TranscriptError, read_transcript
 from lcc.transcript.claude_code import read_tree
-from lcc.transcript.claude_tree import Entry, branch_lines
+from lcc.transcript.claude_entry import Entry
+from lcc.transcript.claude_tree import branch_lines
 from lcc.transcript.lines import split
 from lcc.transcript.splice import Splices
 
@@ -43,12 +44,12 @@ def fork_bytes(compacted: bytes, changed: Collection[str], session_id: str) -> b
     ``ForkError`` for a file that is no session of its own, ``TranscriptError`` for one that cannot be read.
     """
     transcript = read_transcript(compacted, format="claude-code")
-    entries = read_tree(compacted)
-    if not entries:
+    tree = read_tree(compacted)
+    if not tree.walk:
         raise ForkError("the file has no links between its lines, so the client could not resume a fork of it")
-    if all(entry.sidechain for entry in entries if entry.content is not None):
+    if all(entry.sidechain for entry in tree.entries if entry.content is not None):
         raise ForkError("the file is a sub-agent's; fork the session that started it")
-    lines = branch_lines(entries)
+    lines = branch_lines(tree)
     shorten = {
         entry.document
         for entry, _ in lines

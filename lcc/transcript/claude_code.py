@@ -7,11 +7,10 @@ of its calls are one user message, although each stands on a line of its own. Sh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from lcc.transcript.building import MessageBuilder, duplicate_ids
 from lcc.transcript.claude_entry import Checkpoint, Entry, Kept, Kind
-from lcc.transcript.claude_tree import active_branch, live_chain, plain_list
+from lcc.transcript.claude_tree import Tree, active_branch, live_tree, plain_list
 from lcc.transcript.collector import without_collector
 from lcc.transcript.document import kind
 from lcc.transcript.lines import BOM, Document, split
@@ -75,21 +74,13 @@ def read(raw: bytes) -> Transcript:
     return state.transcript(raw)
 
 
-class Tree(NamedTuple):
-    """A session's lines, the live walk through them, and by uuid the lines that may have been sent."""
-
-    entries: list[Entry]
-    walk: list[Entry]
-    live: dict[str, Entry]
-
-
 def read_tree(raw: bytes) -> Tree:
     """The tree of a session's lines; without a walk where the file has no parent links."""
     state = _State()
     state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
     if not state.has_parents:
         return Tree(state.entries, [], {})
-    return Tree(state.entries, *live_chain(state.entries, state.checkpoint))
+    return live_tree(state.entries, state.checkpoint)
 
 
 class _State:
@@ -165,7 +156,7 @@ class _State:
     def branch(self) -> list[Entry]:
         """The lines that the model is still sent, in order."""
         if self.has_parents:
-            return active_branch(self.entries, self.checkpoint)
+            return active_branch(live_tree(self.entries, self.checkpoint))
         return plain_list(self.entries)
 
     def _take_checkpoint(self, value: dict[str, Json], index: int) -> None:

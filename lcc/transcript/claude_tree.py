@@ -7,25 +7,44 @@ live branch ends in the newest line of the conversation; what it is sent is foun
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from lcc.transcript.claude_entry import Checkpoint, Entry
 from lcc.transcript.claude_parallel import with_parallel_lines
 from lcc.transcript.claude_walk import Walk
 
 
-def active_branch(entries: Sequence[Entry], checkpoint: Checkpoint | None) -> list[Entry]:
-    """The user and assistant lines that the model is still sent, oldest first.
+class Tree(NamedTuple):
+    """A session's lines; the walk from the newest one up, oldest first, lines of every kind; and by uuid the
+    user and assistant lines that may have been sent, of which some stand beside the walk."""
+
+    entries: Sequence[Entry]
+    walk: list[Entry]
+    live: dict[str, Entry]
+
+
+def active_branch(tree: Tree) -> list[Entry]:
+    """The user and assistant lines that the model is still sent, oldest first."""
+    on_walk = [entry for entry in tree.walk if entry.uuid in tree.live]
+    return with_parallel_lines(on_walk, tree.live.values())
+
+
+def branch_lines(tree: Tree) -> list[tuple[Entry, str | None]]:
+    """The lines of every kind on the live branch, oldest first, each with the uuid of the line it follows there."""
+    follows: dict[str, str | None] = {entry.uuid: entry.parent for entry in tree.live.values()}
+    above: str | None = None
+    for entry in tree.walk:
+        follows[entry.uuid] = above
+        above = entry.uuid
+    return [(entry, follows[entry.uuid]) for entry in with_parallel_lines(tree.walk, tree.live.values())]
+
+
+def live_tree(entries: Sequence[Entry], checkpoint: Checkpoint | None) -> Tree:
+    """Find the walk and what may have been sent.
 
     Lines ahead of the last compact boundary are out, save those that it kept. Side chains are out, unless
     the file holds nothing else (a sub-agent's own file). Of lines with one uuid the last counts.
     """
-    chain, live = live_chain(entries, checkpoint)
-    return with_parallel_lines([entry for entry in chain if entry.uuid in live], live.values())
-
-
-def live_chain(entries: Sequence[Entry], checkpoint: Checkpoint | None) -> tuple[list[Entry], dict[str, Entry]]:
-    """The walk from the newest line up, oldest first, lines of every kind; and the user and assistant lines
-    that may have been sent, by uuid, of which some stand beside the walk."""
     side_file = all(entry.sidechain for entry in entries if entry.content is not None)
     boundary: Entry | None = None
     leaf: Entry | None = None
@@ -39,7 +58,7 @@ def live_chain(entries: Sequence[Entry], checkpoint: Checkpoint | None) -> tuple
         elif entry.kind != "other":
             leaf = entry
     if leaf is None:
-        return [], {}
+        return Tree(entries, [], {})
     if checkpoint is not None and checkpoint.document > leaf.document:
         leaf = by_uuid.get(checkpoint.leaf, leaf)
     walk = Walk(by_uuid, boundary)
@@ -48,7 +67,7 @@ def live_chain(entries: Sequence[Entry], checkpoint: Checkpoint | None) -> tuple
         for uuid, entry in by_uuid.items()
         if entry.content is not None and (side_file or not entry.sidechain) and not walk.is_cut(entry)
     }
-    return walk.up_from(leaf), live
+    return Tree(entries, walk.up_from(leaf), live)
 
 
 def plain_list(entries: Sequence[Entry]) -> list[Entry]:

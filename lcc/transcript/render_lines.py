@@ -6,11 +6,12 @@ A removed line's children get its nearest surviving ancestor as their parent, so
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from lcc.transcript.claude_code import Tree, read_tree
+from lcc.transcript.claude_code import read_tree
 from lcc.transcript.claude_entry import Entry
+from lcc.transcript.claude_tree import Tree
 from lcc.transcript.claude_walk import kept_lines
 from lcc.transcript.edit import apply_to_message, block_edits, encode_string, removed_blocks
 from lcc.transcript.lines import split
@@ -148,7 +149,7 @@ class _Plan:
             above = entry.uuid
         return bridges
 
-    def _relink_boundary(self, entries: list[Entry], gone: Mapping[str, str | None]) -> None:
+    def _relink_boundary(self, entries: Sequence[Entry], gone: Mapping[str, str | None]) -> None:
         """Take removed lines out of those that the last compact boundary says it kept."""
         boundary = next((entry for entry in reversed(entries) if entry.kind == "boundary"), None)
         if boundary is None or boundary.kept is None:
