@@ -36,6 +36,7 @@ from lcc.transcript import (
     messages_to_payload,
     parse_payload,
 )
+from lcc.transcript.collector import without_collector
 
 T = TypeVar("T")
 
@@ -80,14 +81,17 @@ def run_pass(
     are kept and ``emit`` is called again. What the last call returned is returned.
     """
     started = time.perf_counter()
-    session = _session_of(transcript, request, context or PassContext())
-    outcome = decide(session)
-    decisions = {call_id: Decision("keep", reason, source="pin") for call_id, reason in session.pins.items()}
-    for call_id, reason in session.standing.items():
-        decisions.setdefault(call_id, Decision("keep", reason))
-    decisions.update(outcome.decisions)
+    with without_collector():
+        session = _session_of(transcript, request, context or PassContext())
+        outcome = decide(session)
+        decisions = {call_id: Decision("keep", reason, source="pin") for call_id, reason in session.pins.items()}
+        for call_id, reason in session.standing.items():
+            decisions.setdefault(call_id, Decision("keep", reason))
+        decisions.update(outcome.decisions)
     while True:
-        answer = emit(_result(session, outcome, decisions, started))
+        with without_collector():
+            result = _result(session, outcome, decisions, started)
+        answer = emit(result)
         claims = {decision.disk.path: decision.disk.sha256 for decision in decisions.values() if decision.disk}
         changed = changed_files(claims.items())
         if not changed:
