@@ -29,10 +29,14 @@ class Walk:
         return entry.document < self._boundary and entry.uuid not in self._above_kept
 
     def up_from(self, leaf: Entry) -> list[Entry]:
-        """From the leaf to the root or the boundary, oldest first."""
+        """From the leaf to the root or up to the boundary, oldest first."""
         chain: list[Entry] = []
         seen: set[str] = set()
-        entry: Entry | None = leaf if not self.is_cut(leaf) else None
+        entry: Entry | None = leaf
+        if self._kept and leaf.uuid == self._anchor:
+            entry = self._by_uuid[self._kept[-1]]
+        elif leaf.document == self._boundary or self.is_cut(leaf):
+            entry = None
         while entry is not None:
             seen.add(entry.uuid)
             chain.append(entry)
@@ -42,11 +46,13 @@ class Walk:
 
     def _above(self, entry: Entry, seen: set[str]) -> Entry | None:
         parent = self._above_kept.get(entry.uuid, entry.parent)
-        if parent is None or entry.document == self._boundary:
+        if parent is None:
             return None
         if self._kept and parent == self._anchor and entry.uuid not in self._above_kept:
             parent = self._kept[-1]
         found = self._by_uuid.get(parent)
+        if found is not None and found.document == self._boundary:
+            return None
         if found is not None and self.is_cut(found):
             found = self._by_uuid[self._kept[-1]] if self._kept else None
             return found if found is not None and found.uuid not in seen else None

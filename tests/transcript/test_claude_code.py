@@ -405,6 +405,18 @@ class TestTree:
         kept["uuids"].append("missing")
         assert shape(read(*lines).messages) == ["u:summary", "u:next"]
 
+    def test_right_after_a_compaction_the_kept_lines_end_the_conversation(self) -> None:
+        kept = {"anchorUuid": "s1", "uuids": ["a2", "u2"]}
+        lines = [
+            *BASIC,
+            entry("system", "b1", None, subtype="compact_boundary", compactMetadata={"preservedMessages": kept}),
+            user("s1", "b1", "summary", isCompactSummary=True),
+        ]
+        assert shape(read(*lines).messages) == ["u:summary", "a: +t1", "u: -t1"]
+
+        kept["anchorUuid"] = "b1"
+        assert shape(read(*lines[:-1]).messages) == ["a: +t1", "u: -t1"]
+
     def test_only_the_last_boundary_counts(self) -> None:
         kept = {"anchorUuid": "s1", "uuids": ["u1"]}
         transcript = read(
