@@ -9,11 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from lcc.commands.text import Align, cell, count, share, table
-from lcc.explain import DECISIONS, Explanation, Group, Listed, ToolTotal, cache_words
+from lcc.explain import DECISIONS, Explanation, Group, Listed, ToolTotal, cache_words, one_line
 
 _STYLES = {"replace": "green", "dedupe": "cyan", "trim": "yellow", "drop": "red", "keep": ""}
 _DONE = {"replace": "replaced", "dedupe": "deduped", "trim": "trimmed", "drop": "dropped", "keep": "kept"}
 _TOOLS_NAMED = 3
+_SUBJECT_CHARS = 60
 
 Part = Table | Text | str
 
@@ -121,7 +122,7 @@ def _removals(calls: Sequence[Listed]) -> Table:
             cell(call.decision, _STYLES[call.decision]),
             call.tool,
             call.id,
-            call.back or "",
+            _what_and_back(call),
         )
         for call in calls
     )
@@ -130,9 +131,14 @@ def _removals(calls: Sequence[Listed]) -> Table:
         ("decision", "left"),
         ("tool", "left"),
         ("call", "left"),
-        ("to have it back", "left"),
+        ("what, and how it is had back", "left"),
     )
     return table(heads, rows)
+
+
+def _what_and_back(call: Listed) -> str:
+    back, what = call.back or "", call.subject
+    return back if not what or what in back else f"{one_line(what, _SUBJECT_CHARS)}: {back}"
 
 
 def _kept(calls: Sequence[Listed]) -> Table:
