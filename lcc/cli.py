@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -100,10 +101,18 @@ def _load(where: str) -> Any:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the program with ``arguments`` (the process's own by default) and exits with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _stop)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     sys.exit(_run(given))
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    """Ends the program as an error would, so that what was written beside a file is taken away."""
+    raise SystemExit(128 + number)
 
 
 def _run(given: list[str]) -> int:
@@ -129,7 +138,7 @@ def _run(given: list[str]) -> int:
         words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return _say(f"a fault in lcc itself, {words}; LCC_TRACEBACK=1 shows where", EXIT_FAILED)
     except KeyboardInterrupt:
-        return _say("interrupted; nothing was changed", _INTERRUPTED)
+        return _say("interrupted", _INTERRUPTED)
     return EXIT_OK
 
 

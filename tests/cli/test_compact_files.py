@@ -251,6 +251,33 @@ def test_killed_at_any_moment_the_target_is_the_old_file_or_the_new(world: World
         assert target.read_bytes() in (b"old", new)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_stopped_while_it_writes_nothing_is_left_beside(world: World, number: signal.Signals) -> None:
+    """A run that is asked to stop takes away what it had begun to write."""
+    (world.folder / "large.json").write_text(json.dumps([{"role": "user", "text": "x" * 40_000_000}]))
+    target = world.folder / "out.json"
+    target.write_bytes(b"old")
+    command = [sys.executable, "-c", "from lcc.cli import main; main()", "compact", "large.json"]
+    process = subprocess.Popen(
+        [*command, "--provider", "rules", "-o", "out.json"],
+        cwd=world.folder,
+        env=world.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    while process.poll() is None and not list(world.folder.glob(".out.json.*.part")):
+        time.sleep(0.001)
+    process.send_signal(number)
+
+    said = process.stderr.read().decode()
+    assert process.wait(timeout=60) in (0, 128 + number)
+    process.stderr.close()
+    assert "Traceback" not in said
+    assert leftovers(world) == []
+    assert target.stat().st_size in (3, (world.folder / "large.json").stat().st_size)
+
+
 def test_a_write_that_fails_changes_nothing(world: World) -> None:
     """A full disk, as a file-size limit: exit 1, one line, the older answer is there and nothing lies beside it."""
     (world.folder / "out.jsonl").write_bytes(b"older answer")
