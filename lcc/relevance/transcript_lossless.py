@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lcc.relevance.decision import Decision
 from lcc.relevance.headers import comparable, header_length
-from lcc.relevance.notes import find_note, identical_note, lines_note
+from lcc.relevance.notes import Note, find_note, identical_note, lines_note
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, parse_payload
 
@@ -159,26 +159,28 @@ def lossless_violations(original: Sequence[Message], compacted: Sequence[Message
     if found:
         return found
     changes = list(changed_results(original, compacted))
-    return [
-        Violation(change.before.tool_use_id, "its note is none of the lossless notes")
-        for change in changes
-        if not is_dedupe(change)
-    ] + dedupe_violations(original, [c for c in changes if is_dedupe(c)], changes)
+    dedupes: list[tuple[Change, Note]] = []
+    for change in changes:
+        note = dedupe_note(change)
+        if note is not None:
+            dedupes.append((change, note))
+        else:
+            found.append(Violation(change.before.tool_use_id, "its note is none of the lossless notes"))
+    return found + dedupe_violations(original, dedupes, changes)
 
 
-def is_dedupe(change: Change) -> bool:
-    """Whether the new text is a pointer to another result."""
+def dedupe_note(change: Change) -> Note | None:
+    """The pointer to another result that the new text is, or None when it is none."""
     note = find_note(change.after.text)
-    return note is not None and note.kind in ("identical", "lines") and note.text == change.after.text
+    return note if note is not None and note.kind in ("identical", "lines") and note.text == change.after.text else None
 
 
 def dedupe_violations(
-    original: Sequence[Message], dedupes: Sequence[Change], changes: Sequence[Change]
+    original: Sequence[Message], dedupes: Sequence[tuple[Change, Note]], changes: Sequence[Change]
 ) -> list[Violation]:
     """Which of ``dedupes`` point at something else than what they claim; ``changes`` are all changed results."""
     changed = {change.before.tool_use_id for change in changes}
-    notes = (find_note(change.after.text) for change in dedupes)
-    named = {note.target for note in notes if note is not None}
+    named = {note.target for _, note in dedupes}
     targets: dict[str, tuple[Output, int]] = {}
     repeated: set[str] = set()
     tools = {use.id: use.tool for message in original for use in message.tool_uses if use.id in named}
@@ -194,8 +196,8 @@ def dedupe_violations(
         position += len(message.tool_results)
     split: dict[str, list[str]] = {}
     found = []
-    for change in dedupes:
-        problem = _claim_problem(change, targets, changed, repeated, split)
+    for change, note in dedupes:
+        problem = _claim_problem(change, note, targets, changed, repeated, split)
         if problem:
             found.append(Violation(change.before.tool_use_id, problem))
     return found
@@ -203,14 +205,14 @@ def dedupe_violations(
 
 def _claim_problem(
     change: Change,
+    note: Note,
     targets: dict[str, tuple[Output, int]],
     changed: set[str],
     repeated: set[str],
     split: dict[str, list[str]],
 ) -> str | None:
-    note = find_note(change.after.text)
-    target_id = note.target if note else None
-    if note is None or target_id is None or target_id not in targets or target_id in repeated:
+    target_id = note.target
+    if target_id is None or target_id not in targets or target_id in repeated:
         return f"its note points at {target_id!r}, which is no single result"
     target, position = targets[target_id]
     if position <= change.position:

@@ -19,7 +19,7 @@ from lcc.relevance.later_writes import LaterWrites
 from lcc.relevance.notes import REMINDER_START, Note, find_note, reread_note, rerun_note
 from lcc.relevance.proofs import FileText, Proof, prove_read
 from lcc.relevance.rows import content_end, parse_rows
-from lcc.relevance.transcript_lossless import dedupe_violations, is_dedupe
+from lcc.relevance.transcript_lossless import dedupe_note, dedupe_violations
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, Pair, ToolUse, parse_payload
 
@@ -268,14 +268,19 @@ def recoverable_violations(
         return found
     changes = list(changed_results(original, compacted))
     uses = {use.id: use for message in original for use in message.tool_uses}
+    dedupes: list[tuple[Change, Note]] = []
     for change in changes:
         call_id = change.before.tool_use_id
-        if is_dedupe(change) or (stashed is not None and stashed.get(call_id) == change.after.text):
+        note = dedupe_note(change)
+        if note is not None:
+            dedupes.append((change, note))
+            continue
+        if stashed is not None and stashed.get(call_id) == change.after.text:
             continue
         problem = _pointer_problem(change, uses.get(call_id), allow_command_pointers)
         if problem:
             found.append(Violation(call_id, problem))
-    return found + dedupe_violations(original, [change for change in changes if is_dedupe(change)], changes)
+    return found + dedupe_violations(original, dedupes, changes)
 
 
 def _pointer_problem(change: Change, use: ToolUse | None, allow_command_pointers: bool) -> str | None:

@@ -59,18 +59,14 @@ def changed_results(original: Sequence[Message], compacted: Sequence[Message]) -
     """The results whose text differs; to be asked only where ``untouched_violations`` finds nothing."""
     tools = {use.id: use.tool for message in original for use in message.tool_uses}
     position = 0
-    after = (message for message in compacted if _has_content(message))
-    for index, old in enumerate(message for message in original if _has_content(message)):
+    after = (m for m in compacted if m.text or m.tool_uses or m.tool_results)
+    for index, old in enumerate(m for m in original if m.text or m.tool_uses or m.tool_results):
         new = next(after)
         if old is not new:
             for offset, (one, other) in enumerate(zip(old.tool_results, new.tool_results, strict=True)):
                 if one.text != other.text:
                     yield Change(one, other, tools.get(one.tool_use_id, ""), index, position + offset)
         position += len(old.tool_results)
-
-
-def _has_content(message: Message) -> bool:
-    return bool(message.text or message.tool_uses or message.tool_results)
 
 
 def _call(use: ToolUse) -> tuple[str, str, Json]:
