@@ -111,12 +111,14 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Read objects and check their sha256. Exit 1 when one is damaged or a note's object is missing."""
-    from lcc.stash import StashError, default_session_folders, missing_objects
+    from lcc.stash import StashError, default_session_folders, missing_objects, pack_files, pack_problem
 
     stash = _stash()
     problems: list[str] = []
     checked = 0
-    for object_id in object_ids or [entry.sha256 for entry in stash.entries()]:
+    if not object_ids:
+        problems += filter(None, map(pack_problem, pack_files(stash.folder)))
+    for object_id in object_ids or dict.fromkeys(entry.sha256 for entry in stash.entries()):
         try:
             stash.get(object_id)
             checked += 1

@@ -2,13 +2,14 @@
 
 One folder per user (``$LCC_STASH_DIR``, else ``lcc/stash`` under the XDG data folder)::
 
-    objects/ab/<62 hex>   one object: a header and the zlib-compressed bytes, named by their sha256
-    refs/<32 hex>         which objects one session's notes name, appended to before a note is emitted
-    lock                  shared by writers, exclusive while gc deletes
+    packs/<time>-<process>-<n>.pack   the objects of one put, each compressed and named by its sha256
+    refs/<32 hex>                     which objects one session's notes name, appended to before a note is emitted
+    lock                              shared by writers, exclusive while gc deletes
 
-Who else writes there: every lcc process of the same user, at any time. Objects never change; they are
+Who else writes there: every lcc process of the same user, at any time. Packs never change; they are
 written beside their place, flushed to the disk and renamed, so that a name is either absent or whole.
-Every read checks the sha256; a damaged object is reported and never returned.
+Every read checks the sha256; a damaged object is reported and never returned. What a put costs does not
+depend on how many objects there are; a look-up reads the index of every pack, 48 bytes an object.
 
 The errors::
 
@@ -29,7 +30,7 @@ from lcc.stash.gc import (
     missing_objects,
     plan_collection,
 )
-from lcc.stash.objects import MAX_OBJECT_BYTES, DamagedObjectError, StashError
+from lcc.stash.objects import MAX_OBJECT_BYTES, DamagedObjectError, StashError, pack_files, pack_problem
 from lcc.stash.references import UNNAMED_SESSION, References, all_references
 from lcc.stash.store import (
     AmbiguousObjectError,
@@ -61,6 +62,8 @@ __all__ = [
     "collect",
     "default_session_folders",
     "missing_objects",
+    "pack_files",
+    "pack_problem",
     "plan_collection",
     "stash_folder",
     "text_of_bytes",

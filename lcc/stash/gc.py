@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lcc.stash.folder import locked
-from lcc.stash.objects import MIN_ID_LENGTH, object_path
+from lcc.stash.objects import MIN_ID_LENGTH, places_in, read_stored, write_pack
 from lcc.stash.references import (
     References,
     all_references,
@@ -33,7 +33,6 @@ DAY = 86400.0
 EMIT_SECONDS = DAY
 PATHLESS_SECONDS = 90 * DAY
 GC_LOCK_SECONDS = 30.0
-_DELETE_BATCH = 200  # objects per hold of the lock, so that a writer waits milliseconds
 _CHUNK = 4 * 1024 * 1024
 _NAMED = re.compile(rb"lcc recall ([0-9a-f]{12,64})")
 _OVERLAP = len(b"lcc recall ") + 64
@@ -131,21 +130,23 @@ def collect(stash: Stash, plan: GcPlan) -> GcResult:
     Interrupted at any point it leaves whole objects; two at once do no harm.
     """
     removed = removed_bytes = spared = 0
-    batches = [plan.remove[at : at + _DELETE_BATCH] for at in range(0, len(plan.remove), _DELETE_BATCH)]
-    for batch in batches or [()]:
+    by_pack: dict[Path, list[Entry]] = {}
+    for entry in plan.remove:
+        by_pack.setdefault(entry.place.pack, []).append(entry)
+    for pack, entries in by_pack.items():
         with locked(stash.folder, exclusive=True, seconds=GC_LOCK_SECONDS):
-            named_since = _named_since(stash.folder, plan)
-            for entry in batch:
-                if entry.sha256 in named_since or not _unlink_unchanged(stash.folder, entry):
-                    spared += 1
-                    continue
-                removed += 1
-                removed_bytes += entry.stored_bytes
+            gone = _remove_from_pack(stash.folder, pack, entries, _named_since(stash.folder, plan))
+        removed += len(gone)
+        removed_bytes += sum(entry.stored_bytes for entry in gone)
+        spared += len(entries) - len(gone)
+    if not stash.folder.exists():
+        return GcResult(0, 0, 0)
     with locked(stash.folder, exclusive=True, seconds=GC_LOCK_SECONDS):
         for leftover in plan.leftovers:
             # Writers hold the shared lock while such a file exists: under the exclusive one nobody needs it.
             leftover.unlink(missing_ok=True)
-    _tidy_references(stash.folder, {entry.sha256 for entry in plan.remove})
+    left = {entry.sha256 for entry in stash.entries()}
+    _tidy_references(stash, {entry.sha256 for entry in plan.remove} - left, plan.now)
     return GcResult(removed, removed_bytes, spared)
 
 
@@ -252,28 +253,39 @@ def _named_since(folder: Path, plan: GcPlan) -> set[str]:
     return named
 
 
-def _unlink_unchanged(folder: Path, entry: Entry) -> bool:
-    path = object_path(folder, entry.sha256)
+def _remove_from_pack(folder: Path, pack: Path, entries: list[Entry], named_since: set[str]) -> list[Entry]:
+    """Leave the rest of the pack in a new one, flushed before the old one goes. Under the exclusive lock."""
+    gone = [entry for entry in entries if entry.sha256 not in named_since]
     try:
-        if path.lstat().st_mtime_ns != entry.modified_ns:
-            return False
-        path.unlink()
+        status = pack.lstat()
+        if not gone or status.st_mtime_ns != gone[0].modified_ns:
+            return []
+        removed = {entry.place.offset for entry in gone}
+        left = [place for place in places_in(pack) if place.offset not in removed]
+        if left:
+            # Copied as they stand: what is damaged stays damaged, and is reported as such.
+            new = write_pack(folder, ((place.sha256, read_stored(place)) for place in left))
+            os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
+        pack.unlink()
     except FileNotFoundError:
-        return False
-    return True
+        return []
+    return gone
 
 
-def _tidy_references(folder: Path, removed: set[str]) -> None:
+def _tidy_references(stash: Stash, removed: set[str], now: float) -> None:
     """Drop the lines of objects that this collection removed, and repeated ones. One lock hold a file."""
-    for path in reference_files(folder):
-        with contextlib.suppress(FileNotFoundError), locked(folder, exclusive=True, seconds=GC_LOCK_SECONDS):
+    for path in reference_files(stash.folder):
+        with (
+            contextlib.suppress(FileNotFoundError),
+            locked(stash.folder, exclusive=True, seconds=GC_LOCK_SECONDS),
+        ):
             references = read_references(path)
-            gone = {sha for sha in references.named if sha in removed and not object_path(folder, sha).exists()}
+            gone = {sha for sha in references.named.keys() & removed if references.named[sha] < now - 1}
             if gone or references.lines > 2 * len(references.named):
                 rewrite_references(references, references.named.keys() - gone)
 
 
 def _leftovers(folder: Path) -> Iterator[Path]:
-    for part in ("objects", "refs"):
+    for part in ("packs", "refs"):
         for base, _, names in os.walk(folder / part):
             yield from (Path(base, name) for name in names if name.startswith(".") and name.endswith(".tmp"))

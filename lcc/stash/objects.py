@@ -1,23 +1,42 @@
-"""One object on disk: its file's form, and reading it so that nothing but the stored bytes is returned."""
+"""Packs: the files that hold the objects of one put, each object compressed and checked by itself.
+
+A pack is written once, beside its place, flushed and renamed; a session's hundred outputs cost one flush
+instead of a hundred. It is a run of objects, each with a header of its own, and an index behind them. A
+damaged index is made good from the headers, and a damaged object spoils no other.
+"""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import os
 import re
 import stat
+import struct
+import time
 import zlib
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
+
+from lcc.stash.folder import PRIVATE_FILE, flush, flush_folder, write_all
 
 MAX_OBJECT_BYTES = 64 * 1024 * 1024
 MIN_ID_LENGTH = 12
-_MAGIC = b"LCS1"
-_SIZE = slice(4, 12)  # of the content, big-endian
-_CHECK = slice(12, 16)  # CRC-32 of what follows: deflate has bits that its own checksum does not cover
-_HEADER = 16
+PACK_SUFFIX = ".pack"
 _LEVEL = 3  # half of the time of zlib's default for a few percent more bytes
+_HEADER = struct.Struct(">4s32sQQI")
+"""Mark, sha256, size of the content, size of the body, CRC-32 of the body (deflate has bits that nothing checks)."""
+_OBJECT_MARK = b"LCSO"
+_ROW = struct.Struct(">32sQQ")
+"""Index: sha256, offset of the header, size of the body."""
+_TRAILER = struct.Struct(">QII4s")
+"""Offset of the index, number of its rows, CRC-32 of its rows, mark."""
+_INDEX_MARK = b"LCSI"
 _WHOLE_ID = re.compile(r"[0-9a-f]{64}")
+_counter = itertools.count()
 
 
 class StashError(Exception):
@@ -29,7 +48,21 @@ class StashError(Exception):
 
 
 class DamagedObjectError(StashError):
-    """The object's file does not hold the bytes that were stored."""
+    """The stash does not hold the bytes that were stored."""
+
+
+class Place(NamedTuple):
+    """Where an object stands: its pack, the offset of its header, and the bytes of its body."""
+
+    sha256: str
+    pack: Path
+    offset: int
+    body: int
+
+    @property
+    def stored_bytes(self) -> int:
+        """What it takes on the disk."""
+        return _HEADER.size + self.body + _ROW.size
 
 
 def is_whole_id(value: str) -> bool:
@@ -37,54 +70,183 @@ def is_whole_id(value: str) -> bool:
     return _WHOLE_ID.fullmatch(value) is not None
 
 
-def object_path(folder: Path, sha256: str) -> Path:
-    """Where the object ``sha256`` stands below the stash's folder."""
-    return folder / "objects" / sha256[:2] / sha256[2:]
+def pack_files(folder: Path) -> list[Path]:
+    """The packs of the stash in ``folder``, the newest first; none when there is no stash. Raises ``OSError``."""
+    try:
+        with os.scandir(folder / "packs") as found:
+            names = [each.name for each in found if each.name.endswith(PACK_SUFFIX) and not each.name.startswith(".")]
+    except FileNotFoundError:
+        return []
+    return [folder / "packs" / name for name in sorted(names, reverse=True)]
 
 
-def packed(content: bytes) -> bytes:
-    """The file's bytes for ``content``. Raises ``OSError`` (EFBIG) above ``MAX_OBJECT_BYTES``."""
+def packed(sha256: str, content: bytes) -> bytes:
+    """The object as it stands in a pack. Raises ``OSError`` (EFBIG) above ``MAX_OBJECT_BYTES``."""
     if len(content) > MAX_OBJECT_BYTES:
         raise OSError(errno.EFBIG, f"larger than the stash's limit of {MAX_OBJECT_BYTES} bytes")
     body = zlib.compress(content, _LEVEL)
-    return _MAGIC + len(content).to_bytes(8, "big") + zlib.crc32(body).to_bytes(4, "big") + body
+    header = _HEADER.pack(_OBJECT_MARK, bytes.fromhex(sha256), len(content), len(body), zlib.crc32(body))
+    return header + body
 
 
-def read_object(path: Path, sha256: str) -> bytes:
+def write_pack(folder: Path, objects: Iterable[tuple[str, bytes]]) -> Path:
+    """Write ``objects`` (sha256, as `packed` made them) as one pack, durably. The ``packs`` folder must exist.
+
+    Raises ``OSError``; then there is no new pack, and nothing is left of it.
+    """
+    name = f"{time.time_ns():020d}-{os.getpid()}-{next(_counter)}"
+    beside = folder / "packs" / f".{name}.tmp"
+    target = folder / "packs" / (name + PACK_SUFFIX)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(beside, flags, PRIVATE_FILE)
+    try:
+        try:
+            offset, rows = 0, []
+            for sha256, stored in objects:
+                write_all(descriptor, stored)
+                rows.append(_ROW.pack(bytes.fromhex(sha256), offset, len(stored) - _HEADER.size))
+                offset += len(stored)
+            index = b"".join(rows)
+            write_all(descriptor, index + _TRAILER.pack(offset, len(rows), zlib.crc32(index), _INDEX_MARK))
+            flush(descriptor)
+        finally:
+            os.close(descriptor)
+        beside.replace(target)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+    flush_folder(target.parent)
+    return target
+
+
+def find_in_pack(pack: Path, prefix: str) -> list[Place]:
+    """The objects of ``pack`` whose sha256 begins with ``prefix``. A pack that has vanished has none."""
+    index = _index_bytes(pack)
+    if index is None:
+        return [place for place in places_in(pack) if place.sha256.startswith(prefix)]
+    wanted = bytes.fromhex(prefix[: len(prefix) // 2 * 2])
+    found = []
+    at = index.find(wanted)
+    while at >= 0:
+        if at % _ROW.size == 0:
+            place = _place(pack, index, at)
+            if place.sha256.startswith(prefix):
+                found.append(place)
+        at = index.find(wanted, at + 1)
+    return found
+
+
+def places_in(pack: Path) -> list[Place]:
+    """Every object of ``pack``: by its index, or by the objects' own headers where the index is damaged."""
+    index = _index_bytes(pack)
+    if index is not None:
+        return [_place(pack, index, at) for at in range(0, len(index), _ROW.size)]
+    return list(_places_by_headers(pack))
+
+
+def read_stored(place: Place) -> bytes:
+    """The object with its header, as it stands in the pack, unchecked. Raises ``OSError``."""
+    with _opened(place.pack) as file:
+        return os.pread(file.fileno(), _HEADER.size + place.body, place.offset)
+
+
+def read_object(place: Place) -> bytes:
     """The stored bytes, proven by their sha256.
 
-    Raises ``FileNotFoundError`` when there is none, ``DamagedObjectError`` when what is there is something else.
+    Raises ``OSError`` when the pack cannot be read, ``DamagedObjectError`` when something else stands there.
     """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(path, flags)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise _damaged(path, sha256, "its file is not a regular file")
-        stored = file.read(MAX_OBJECT_BYTES + 1024 * 1024)
-    return _unpacked(path, sha256, stored)
-
-
-def _unpacked(path: Path, sha256: str, stored: bytes) -> bytes:
-    if len(stored) < _HEADER or not stored.startswith(_MAGIC):
-        raise _damaged(path, sha256, "its file has no valid header")
-    size = int.from_bytes(stored[_SIZE], "big")
-    if size > MAX_OBJECT_BYTES:
-        raise _damaged(path, sha256, "its header names an impossible size")
-    if zlib.crc32(stored[_HEADER:]) != int.from_bytes(stored[_CHECK], "big"):
-        raise _damaged(path, sha256, "its compressed bytes have changed")
+    stored = read_stored(place)
+    if len(stored) < _HEADER.size:
+        raise _damaged(place, "its pack is cut off")
+    mark, sha256, size, body_size, check = _HEADER.unpack_from(stored)
+    body = stored[_HEADER.size :]
+    if mark != _OBJECT_MARK or sha256.hex() != place.sha256 or body_size != len(body) or size > MAX_OBJECT_BYTES:
+        raise _damaged(place, "its header is not the one that was written")
+    if zlib.crc32(body) != check:
+        raise _damaged(place, "its compressed bytes have changed")
     unpacker = zlib.decompressobj()
     try:
-        # One byte more than stated is enough to see a lie, and bounds what a forged file can unpack to.
-        content = unpacker.decompress(stored[_HEADER:], size + 1)
+        # One byte more than stated is enough to see a lie, and bounds what a forged object can unpack to.
+        content = unpacker.decompress(body, size + 1)
     except zlib.error:
-        raise _damaged(path, sha256, "its bytes cannot be decompressed") from None
-    if len(content) != size or not unpacker.eof or unpacker.unused_data:
-        raise _damaged(path, sha256, "its file is cut off or too long")
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise _damaged(path, sha256, "its bytes do not have the sha256 that names them")
+        raise _damaged(place, "its bytes cannot be decompressed") from None
+    if len(content) != size or not unpacker.eof or hashlib.sha256(content).hexdigest() != place.sha256:
+        raise _damaged(place, "its bytes do not have the sha256 that names them")
     return content
 
 
-def _damaged(path: Path, sha256: str, how: str) -> DamagedObjectError:
-    return DamagedObjectError(sha256, f"the object {sha256[:12]} is damaged: {how} ({path}). It is not returned.")
+class _opened:  # noqa: N801 (a context like open)
+    """A pack opened for reading: a regular file that is no link. Never waits."""
+
+    def __init__(self, pack: Path) -> None:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        self._file = os.fdopen(os.open(pack, flags), "rb", buffering=0)
+        if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            self._file.close()
+            raise OSError(errno.EINVAL, "not a regular file", str(pack))
+
+    def __enter__(self) -> _opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._file.fileno()
+
+
+def pack_problem(pack: Path) -> str | None:
+    """What is wrong with the pack as a whole, its objects left aside; None when nothing is."""
+    try:
+        damaged = _index_bytes(pack) is None
+    except OSError as error:
+        return f"{pack}: {error.strerror or error}"
+    return f"{pack}: its index is damaged; objects are found by their own headers" if damaged else None
+
+
+def _index_bytes(pack: Path) -> bytes | None:
+    """The rows of the index; None where it is damaged. A pack that has vanished has no rows."""
+    try:
+        status = pack.lstat()
+        return _read_index(pack, status.st_ino, status.st_mtime_ns, status.st_size)
+    except FileNotFoundError:
+        return b""
+
+
+@lru_cache(maxsize=4096)
+def _read_index(pack: Path, inode: int, modified_ns: int, size: int) -> bytes | None:
+    """A pack never changes; what stat says tells it from another one of its name."""
+    with _opened(pack) as file:
+        if size < _TRAILER.size:
+            return None
+        at, count, check, mark = _TRAILER.unpack(os.pread(file.fileno(), _TRAILER.size, size - _TRAILER.size))
+        length = count * _ROW.size
+        if mark != _INDEX_MARK or at + length + _TRAILER.size != size:
+            return None
+        index = os.pread(file.fileno(), length, at)
+    return index if zlib.crc32(index) == check else None
+
+
+def _place(pack: Path, index: bytes, at: int) -> Place:
+    sha256, offset, body = _ROW.unpack_from(index, at)
+    return Place(sha256.hex(), pack, offset, body)
+
+
+def _places_by_headers(pack: Path) -> Iterator[Place]:
+    """From header to header, until one is damaged."""
+    with _opened(pack) as file:
+        size, offset = os.fstat(file.fileno()).st_size, 0
+        while offset + _HEADER.size <= size:
+            header = os.pread(file.fileno(), _HEADER.size, offset)
+            mark, sha256, _, body, _ = _HEADER.unpack(header)
+            if mark != _OBJECT_MARK or offset + _HEADER.size + body > size:
+                return
+            yield Place(sha256.hex(), pack, offset, body)
+            offset += _HEADER.size + body
+
+
+def _damaged(place: Place, how: str) -> DamagedObjectError:
+    return DamagedObjectError(
+        place.sha256, f"the object {place.sha256[:12]} is damaged: {how} ({place.pack}). It is not returned."
+    )

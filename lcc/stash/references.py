@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lcc.stash.folder import PRIVATE_FILE, flush, flush_folder, write_all
 from lcc.stash.objects import is_whole_id
 
+_LOOKED_AT_BYTES = 4 * 1024 * 1024
 UNNAMED_SESSION = "unnamed"
 """The session of passes over a transcript that has no id of its own."""
 
@@ -29,6 +30,8 @@ class References:
     sources: tuple[str, ...]
     named: dict[str, float] = field(repr=False)
     """Full sha256 → the last time (seconds since the epoch) that a note was about to name it."""
+    packs: dict[str, str] = field(repr=False)
+    """Full sha256 → the name of the pack that held it then."""
     file: Path
     signature: tuple[int, int]
     """Size and modification time in ns: whether the file has been written to since."""
@@ -41,11 +44,14 @@ def references_path(folder: Path, session: str) -> Path:
     return folder / "refs" / digest[:32]
 
 
-def append_references(folder: Path, session: str, source: str | None, shas: Iterable[str], now: float) -> None:
-    """Record durably that ``session``'s notes are about to name ``shas``. ``refs`` must exist. Raises ``OSError``."""
+def append_references(folder: Path, session: str, source: str | None, shas: Mapping[str, str], now: float) -> None:
+    """Record durably that ``session``'s notes are about to name ``shas`` (sha256 → name of its pack).
+
+    The ``refs`` folder must exist. Raises ``OSError``.
+    """
     path = references_path(folder, session)
     header = json.dumps({"session": session, "source": source})
-    lines = [header, *(f"{sha} {now:.0f}" for sha in shas)]
+    lines = [header, *(f"{sha} {now:.0f} {pack}" for sha, pack in shas.items())]
     content = ("\n" + "\n".join(lines) + "\n").encode("ascii")
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     is_new = not path.exists()
@@ -64,17 +70,33 @@ def read_references(path: Path) -> References:
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
         content = file.read()
-    session, sources, named, lines = "", dict[str, None](), dict[str, float](), 0
+    session, sources, lines = "", dict[str, None](), 0
+    named, packs = dict[str, float](), dict[str, str]()
     for line in content.decode("ascii", "replace").split("\n"):
         if line.startswith("{"):
             session, source = _header(line) or (session, None)
             if source:
                 sources[source] = None
-        elif is_whole_id(line[:64]) and line[64:65] == " " and line[65:].isdigit():
+            continue
+        sha, _, rest = line.partition(" ")
+        at, _, pack = rest.partition(" ")
+        if is_whole_id(sha) and at.isdigit() and pack:
             lines += 1
-            named[line[:64]] = max(named.get(line[:64], 0.0), float(line[65:]))
+            named[sha] = max(named.get(sha, 0.0), float(at))
+            packs[sha] = pack
     signature = (found.st_size, found.st_mtime_ns)
-    return References(session, tuple(sources), named, path, signature, lines)
+    return References(session, tuple(sources), named, packs, path, signature, lines)
+
+
+def named_before(folder: Path, session: str) -> dict[str, str]:
+    """What ``session`` has named before, and the pack of each; nothing when its file is too long to be read."""
+    path = references_path(folder, session)
+    try:
+        if path.stat().st_size > _LOOKED_AT_BYTES:
+            return {}
+        return read_references(path).packs
+    except FileNotFoundError:
+        return {}
 
 
 def all_references(folder: Path) -> Iterator[References]:
@@ -104,7 +126,7 @@ def rewrite_references(references: References, keep: Iterable[str]) -> None:
     headers = [json.dumps({"session": references.session, "source": each}) for each in references.sources]
     if not headers:
         headers = [json.dumps({"session": references.session, "source": None})]
-    lines = [*headers, *(f"{sha} {references.named[sha]:.0f}" for sha in kept)]
+    lines = [*headers, *(f"{sha} {references.named[sha]:.0f} {references.packs[sha]}" for sha in kept)]
     beside = references.file.with_name(f".{references.file.name}.{os.getpid()}.tmp")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, PRIVATE_FILE)
     try:

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
-import itertools
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from lcc.stash.folder import (
-    PRIVATE_FILE,
-    PRIVATE_FOLDER,
-    flush,
-    flush_folder,
-    locked,
-    make_folder,
-    write_all,
-)
+from lcc.stash.folder import locked, make_folder
 from lcc.stash.objects import (
     MIN_ID_LENGTH,
     DamagedObjectError,
+    Place,
     StashError,
-    is_whole_id,
-    object_path,
+    find_in_pack,
+    pack_files,
     packed,
+    places_in,
     read_object,
+    write_pack,
 )
-from lcc.stash.references import UNNAMED_SESSION, append_references
+from lcc.stash.references import UNNAMED_SESSION, append_references, named_before
 
 _ID = re.compile(rf"[0-9a-f]{{{MIN_ID_LENGTH},64}}")
 WRITE_LOCK_SECONDS = 2.0  # gc holds the lock for milliseconds; longer means that its process is stopped
-_BATCH = 64  # files held open at once while a batch is flushed
-_counter = itertools.count()
+_PACK_BYTES = 16 * 1024 * 1024  # of contents in one pack: on a disk that fills up, what fitted before is not lost
 
 
 class UnknownObjectError(StashError):
@@ -57,11 +49,12 @@ class Stored(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One object as the folder shows it: the bytes it takes on disk, and when it was last put."""
+    """One stored copy of an object: the bytes it takes on disk, and when it was last put."""
 
     sha256: str
     stored_bytes: int
     modified_ns: int
+    place: Place
 
 
 def bytes_of_text(text: str) -> bytes:
@@ -100,17 +93,20 @@ class Stash:
         return outcome
 
     def put_many(self, contents: Sequence[bytes]) -> list[Stored | OSError]:
-        """As ``put`` for several at once, flushed together: an outcome for each, in order. Raises nothing."""
-        outcomes: list[Stored | OSError] = []
+        """As ``put`` for several at once, flushed together: an outcome for each, in order. Raises nothing.
+
+        What this session has stored before is not written again, once it has been read and is equal.
+        """
+        if not contents:
+            return []
         try:
-            for folder in (self.folder, self.folder / "objects", self.folder / "refs"):
+            for folder in (self.folder, self.folder / "packs", self.folder / "refs"):
                 make_folder(folder)
             with locked(self.folder, exclusive=False, seconds=WRITE_LOCK_SECONDS):
-                for start in range(0, len(contents), _BATCH):
-                    outcomes += self._put_batch(contents[start : start + _BATCH])
-                stored = [each.sha256 for each in outcomes if isinstance(each, Stored)]
-                if stored:
-                    append_references(self.folder, self.session, self.source, dict.fromkeys(stored), time.time())
+                putting = _Putting(self)
+                outcomes = putting.put(contents)
+                if putting.packs:
+                    append_references(self.folder, self.session, self.source, putting.packs, time.time())
         except OSError as error:
             return [error] * len(contents)
         return outcomes
@@ -124,56 +120,78 @@ class Stash:
             return
         make_folder(self.folder / "refs")
         with locked(self.folder, exclusive=False, seconds=WRITE_LOCK_SECONDS):
+            packs: dict[str, str] = {}
             for sha in shas:
-                try:
-                    os.utime(object_path(self.folder, sha))
-                except FileNotFoundError:
-                    raise self._unknown(sha) from None
-            append_references(self.folder, self.session, self.source, shas, time.time())
+                for place in self.places(sha):
+                    os.utime(place.pack)
+                    packs[sha] = place.pack.name
+                if sha not in packs:
+                    raise self._unknown(sha)
+            append_references(self.folder, self.session, self.source, packs, time.time())
 
     def get(self, object_id: str) -> bytes:
         """The bytes of the object whose id begins with ``object_id`` (12 to 64 hex digits), proven by sha256.
 
         Raises a ``StashError`` of its kind, or ``OSError`` when the file cannot be read.
         """
-        sha256 = self.resolve(object_id)
-        try:
-            return read_object(object_path(self.folder, sha256), sha256)
-        except FileNotFoundError:
-            raise self._unknown(object_id) from None
+        damage: DamagedObjectError | None = None
+        for place in self._resolved(object_id):
+            try:
+                return read_object(place)
+            except DamagedObjectError as error:
+                damage = error
+            except FileNotFoundError:
+                continue
+        raise damage or self._unknown(object_id)
 
     def resolve(self, object_id: str) -> str:
         """The full sha256 for an id of 12 or more hex digits. Raises as ``get``."""
+        return self._resolved(object_id)[0].sha256
+
+    def places(self, prefix: str) -> list[Place]:
+        """Where the objects stand whose sha256 begins with ``prefix``, the newest pack first.
+
+        A pack that cannot be read is passed over where another one has the object; else its ``OSError`` is raised.
+        """
+        found: list[Place] = []
+        unreadable: OSError | None = None
+        for pack in pack_files(self.folder):
+            try:
+                found += find_in_pack(pack, prefix)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                unreadable = error
+        if unreadable is not None and not found:
+            raise unreadable
+        return found
+
+    def entries(self) -> Iterator[Entry]:
+        """Every stored copy, the newest pack first. A pack that vanishes or cannot be read is passed over."""
+        for pack in pack_files(self.folder):
+            try:
+                modified = pack.lstat().st_mtime_ns
+                places = places_in(pack)
+            except OSError:
+                continue
+            for place in places:
+                yield Entry(place.sha256, place.stored_bytes, modified, place)
+
+    def _resolved(self, object_id: str) -> list[Place]:
         wanted = object_id.strip().lower()
         if not _ID.fullmatch(wanted):
             raise UnknownObjectError(
                 object_id, f"{object_id!r} is not an id: give the {MIN_ID_LENGTH} to 64 hex digits of the note"
             )
-        if is_whole_id(wanted):
-            return wanted
-        found = [name for name in self._names(wanted[:2]) if name.startswith(wanted[2:])]
-        if len(found) > 1:
-            ids = ", ".join(wanted[:2] + name for name in sorted(found))
-            raise AmbiguousObjectError(object_id, f"{object_id} fits {len(found)} objects; give more digits: {ids}")
-        if not found:
+        places = self.places(wanted)
+        shas = sorted({place.sha256 for place in places})
+        if len(shas) > 1:
+            raise AmbiguousObjectError(
+                object_id, f"{object_id} fits {len(shas)} objects; give more digits: {', '.join(shas)}"
+            )
+        if not places:
             raise self._unknown(object_id)
-        return wanted[:2] + found[0]
-
-    def entries(self) -> Iterator[Entry]:
-        """Every object, folder by folder. One that is collected meanwhile is passed over."""
-        for prefix in (name for name in _names_in(self.folder / "objects") if len(name) == 2):
-            with os.scandir(self.folder / "objects" / prefix) as found:
-                for each in found:
-                    if not is_whole_id(prefix + each.name):
-                        continue
-                    try:
-                        status = each.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    yield Entry(prefix + each.name, status.st_size, status.st_mtime_ns)
-
-    def _names(self, prefix: str) -> list[str]:
-        return [name for name in _names_in(self.folder / "objects" / prefix) if len(name) == 62]
+        return places
 
     def _unknown(self, object_id: str) -> UnknownObjectError:
         return UnknownObjectError(
@@ -182,99 +200,77 @@ class Stash:
             "what it was at the compaction",
         )
 
-    def _put_batch(self, contents: Sequence[bytes]) -> list[Stored | OSError]:
-        """Write beside, flush all, rename all, flush the folders, read all back. Under the shared lock."""
-        writing = _Batch(self.folder)
+
+class _Putting:
+    """One call of put_many, under the shared lock."""
+
+    def __init__(self, stash: Stash) -> None:
+        self._stash = stash
+        self._outcomes: dict[str, Stored | OSError] = {}
+        self.packs: dict[str, str] = {}
+        """The pack of each object that is safe now."""
+
+    def put(self, contents: Sequence[bytes]) -> list[Stored | OSError]:
+        shas = [hashlib.sha256(content).hexdigest() for content in contents]
+        unique = dict(zip(shas, contents, strict=True))
+        self._adopt(unique)
+        missing = [sha for sha in unique if sha not in self._outcomes]
+        for group in _groups(missing, unique):
+            self._write({sha: unique[sha] for sha in group})
+        return [_not_new(self._outcomes[sha], sha in shas[:index]) for index, sha in enumerate(shas)]
+
+    def _adopt(self, contents: dict[str, bytes]) -> None:
+        """Take what this session has stored before, where it is still whole; gc goes by the time of the last put."""
+        before = named_before(self._stash.folder, self._stash.session)
+        for sha in contents.keys() & before.keys():
+            pack = self._stash.folder / "packs" / before[sha]
+            try:
+                places = [place for place in find_in_pack(pack, sha) if read_object(place) == contents[sha]]
+                if places:
+                    os.utime(pack)
+                    self._outcomes[sha] = Stored(sha, len(contents[sha]), False)
+                    self.packs[sha] = pack.name
+            except (DamagedObjectError, OSError):
+                continue  # it is written again
+
+    def _write(self, contents: dict[str, bytes]) -> None:
+        objects: dict[str, bytes] = {}
+        for sha, content in contents.items():
+            try:
+                objects[sha] = packed(sha, content)
+            except OSError as error:
+                self._outcomes[sha] = error
+        if not objects:
+            return
         try:
-            written = [writing.try_write(content) for content in contents]
-            writing.finish()
+            pack = write_pack(self._stash.folder, objects.items())
+            places = {place.sha256: place for place in places_in(pack)}
         except OSError as error:
-            return [error] * len(contents)
-        finally:
-            writing.abandon()
-        return [
-            each if isinstance(each, OSError) else _read_back(self.folder, content, *each)
-            for content, each in zip(contents, written, strict=True)
-        ]
+            self._outcomes |= dict.fromkeys(objects, error)
+            return
+        for sha in objects:
+            outcome = self._outcomes[sha] = _read_back(places.get(sha), sha, contents[sha])
+            if isinstance(outcome, Stored):
+                self.packs[sha] = pack.name
 
 
-class _Batch:
-    """A few objects on their way to the disk."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._pending: dict[str, tuple[int, Path]] = {}
-        self._folders: set[Path] = set()
-
-    def try_write(self, content: bytes) -> tuple[str, bool] | OSError:
-        """Write ``content`` beside its place, unless it is there whole already; its sha256, and whether it is new."""
-        try:
-            return self._write(content)
-        except OSError as error:
-            return error
-
-    def _write(self, content: bytes) -> tuple[str, bool]:
-        sha256 = hashlib.sha256(content).hexdigest()
-        path = object_path(self._folder, sha256)
-        if sha256 in self._pending:
-            return sha256, False
-        if _is_whole(path, sha256):
-            # The process that wrote it may not have flushed it yet; and gc goes by the time of the last put.
-            self._adopt(path)
-            return sha256, False
-        stored = packed(content)
-        with contextlib.suppress(FileExistsError):
-            path.parent.mkdir(mode=PRIVATE_FOLDER)
-        beside = path.with_name(f".{sha256[:12]}-{os.getpid()}-{next(_counter)}.tmp")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(beside, flags, PRIVATE_FILE)
-        try:
-            write_all(descriptor, stored)
-        except OSError:
-            os.close(descriptor)
-            beside.unlink(missing_ok=True)
-            raise
-        self._pending[sha256] = (descriptor, beside)
-        self._folders |= {path.parent, path.parent.parent}
-        return sha256, True
-
-    def finish(self) -> None:
-        """Flush what was written, give it its name, and flush the names."""
-        for descriptor, _ in self._pending.values():
-            flush(descriptor)
-        for sha256, (_, beside) in self._pending.items():
-            beside.replace(object_path(self._folder, sha256))
-        for folder in self._folders:
-            flush_folder(folder)
-
-    def abandon(self) -> None:
-        """Close everything, and remove what did not get its name."""
-        for descriptor, beside in self._pending.values():
-            os.close(descriptor)
-            beside.unlink(missing_ok=True)
-
-    def _adopt(self, path: Path) -> None:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            os.utime(descriptor)
-            flush(descriptor)
-        finally:
-            os.close(descriptor)
-        self._folders.add(path.parent)
+def _groups(shas: Iterable[str], contents: dict[str, bytes]) -> Iterator[list[str]]:
+    group: list[str] = []
+    size = 0
+    for sha in shas:
+        if group and size + len(contents[sha]) > _PACK_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(sha)
+        size += len(contents[sha])
+    if group:
+        yield group
 
 
-def _is_whole(path: Path, sha256: str) -> bool:
+def _read_back(place: Place | None, sha256: str, content: bytes) -> Stored | OSError:
     try:
-        read_object(path, sha256)
-    except (FileNotFoundError, DamagedObjectError):
-        return False
-    return True
-
-
-def _read_back(folder: Path, content: bytes, sha256: str, new: bool) -> Stored | OSError:
-    try:
-        if read_object(object_path(folder, sha256), sha256) == content:
-            return Stored(sha256, len(content), new)
+        if place is not None and read_object(place) == content:
+            return Stored(sha256, len(content), True)
     except OSError as error:
         return error
     except DamagedObjectError as error:
@@ -282,9 +278,5 @@ def _read_back(folder: Path, content: bytes, sha256: str, new: bool) -> Stored |
     return OSError(errno.EIO, f"the object {sha256[:12]} was not read back as it was written")
 
 
-def _names_in(folder: Path) -> list[str]:
-    try:
-        with os.scandir(folder) as found:
-            return sorted(each.name for each in found)
-    except FileNotFoundError:
-        return []
+def _not_new(outcome: Stored | OSError, seen: bool) -> Stored | OSError:
+    return outcome._replace(new=False) if seen and isinstance(outcome, Stored) else outcome

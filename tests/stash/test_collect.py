@@ -7,11 +7,19 @@ import os
 from pathlib import Path
 
 import pytest
+from stash.tampering import age_packs, age_references, damage, lose, place_of
 
 from lcc.relevance.notes import stash_note
-from lcc.stash import GcLimits, Stash, UnknownObjectError, collect, plan_collection
+from lcc.stash import (
+    DamagedObjectError,
+    GcLimits,
+    Stash,
+    Stored,
+    UnknownObjectError,
+    collect,
+    plan_collection,
+)
 from lcc.stash.gc import DAY, named_in_file
-from lcc.stash.objects import object_path
 from lcc.stash.references import all_references, references_path
 
 NOW = 2_000_000_000.0
@@ -30,12 +38,8 @@ def write_session(path: Path, *shas: str) -> None:
 
 def age(stash: Stash, days: float) -> None:
     """Make every object and reference ``days`` old at ``NOW``."""
-    then = int(NOW - days * DAY)
-    for entry in stash.entries():
-        os.utime(object_path(stash.folder, entry.sha256), (then, then))
-    for each in all_references(stash.folder):
-        lines = each.file.read_text().split("\n")
-        each.file.write_text("\n".join(f"{x[:64]} {then}" if x[64:65] == " " else x for x in lines))
+    age_packs(stash, int(NOW - days * DAY))
+    age_references(stash, int(NOW - days * DAY))
 
 
 def gc(stash: Stash, limits: GcLimits | None = None, sessions: tuple[Path, ...] = ()) -> set[str]:
@@ -110,7 +114,7 @@ def test_a_size_limit_takes_the_oldest_first_and_only_as_many_as_needed(folder: 
     age(stash, 2)
     for index, sha in enumerate(shas):
         then = int(NOW - (10 - index) * DAY)
-        os.utime(object_path(folder, sha), (then, then))
+        os.utime(place_of(stash, sha).pack, (then, then))
     assert gc(stash, GcLimits(max_bytes=3500)) == set(shas[:2])
 
 
@@ -126,17 +130,19 @@ def test_a_sessions_own_objects_can_be_dropped_but_not_what_others_name(folder: 
     assert {entry.sha256 for entry in mine.entries()} == {b, c}
 
 
-def test_what_is_put_again_after_the_plan_is_spared(folder: Path, tmp_path: Path) -> None:
-    """A writer that adopts an old object between plan and deletion keeps it."""
+@pytest.mark.parametrize("session", ["s", "t"])
+def test_what_is_put_again_after_the_plan_stays(folder: Path, tmp_path: Path, session: str) -> None:
+    """The same session takes up the old copy, which is spared then; another one has a copy of its own."""
     stash = Stash(folder, "s", str(tmp_path / "gone.jsonl"))
     sha = stash.put(b"again").sha256
     age(stash, 400)
     plan = plan_collection(stash, GcLimits(), (), NOW)
     assert [entry.sha256 for entry in plan.remove] == [sha]
-    Stash(folder, "t").put(b"again")
+    Stash(folder, session).put(b"again")
     result = collect(stash, plan)
-    assert (result.removed, result.spared) == (0, 1)
+    assert (result.removed, result.spared) == ((0, 1) if session == "s" else (1, 0))
     assert stash.get(sha) == b"again"
+    assert session in {each.session for each in all_references(folder) if sha in each.named}
 
 
 def test_what_a_fork_takes_over_after_the_plan_is_spared(folder: Path, tmp_path: Path) -> None:
@@ -165,7 +171,7 @@ def test_leftovers_of_cut_off_writes_are_removed(folder: Path) -> None:
     """Files of writers that died go; objects stay."""
     stash = Stash(folder)
     sha = stash.put(b"whole").sha256
-    leftover = object_path(folder, sha).with_name(".abc-1-1.tmp")
+    leftover = folder / "packs" / ".1-1-1.tmp"
     leftover.write_bytes(b"half")
     age(stash, 1)
     plan = plan_collection(stash, GcLimits(), (), NOW)
@@ -208,7 +214,7 @@ def test_an_object_that_a_note_names_and_that_is_missing_is_reported(folder: Pat
     stash = Stash(folder, "s", str(session))
     sha = stash.put(b"lost").sha256
     write_session(session, sha)
-    object_path(folder, sha).unlink()
+    lose(stash, sha)
     for _ in range(2):
         plan = plan_collection(stash, GcLimits(), (), NOW)
         assert plan.missing == (("s", sha),)
@@ -223,3 +229,38 @@ def test_ids_are_found_wherever_the_reading_is_cut(tmp_path: Path, monkeypatch: 
         path = tmp_path / f"{ascii_only}.jsonl"
         path.write_text("".join(json.dumps({"c": stash_note(7, sha)}, ensure_ascii=ascii_only) for sha in shas))
         assert named_in_file(path) == {sha[:12] for sha in shas}
+
+
+def test_what_is_left_of_a_pack_moves_to_a_new_one(folder: Path, tmp_path: Path) -> None:
+    """Objects of one put part ways: the named ones stay readable, a damaged one stays damaged, the space is freed."""
+    session = tmp_path / "s.jsonl"
+    stash = Stash(folder, "s", str(session))
+    contents = [f"{index} ".encode() * 500 for index in range(20)]
+    shas = [each.sha256 for each in stash.put_many(contents) if isinstance(each, Stored)]
+    kept = shas[::5]
+    write_session(session, *kept)
+    damage(stash, kept[1])
+    age(stash, 400)
+    (before,) = (folder / "packs").iterdir()
+    size = before.stat().st_size
+    assert gc(stash) == set(shas) - set(kept)
+    (after,) = (folder / "packs").iterdir()
+    assert after != before
+    assert after.stat().st_size < size
+    assert int(after.stat().st_mtime) == int(NOW - 400 * DAY)
+    assert [stash.get(sha) for sha in (kept[0], *kept[2:])] == [contents[0], *contents[10::5]]
+    with pytest.raises(DamagedObjectError):
+        stash.get(kept[1])
+
+
+def test_two_copies_of_an_object_are_kept_or_go_together(folder: Path, tmp_path: Path) -> None:
+    """Two sessions that store the same have a copy each; a note keeps both, and without one both go."""
+    one, two = (Stash(folder, name, str(tmp_path / f"{name}.jsonl")) for name in ("one", "two"))
+    sha = one.put(b"same").sha256
+    assert two.put(b"same").sha256 == sha
+    write_session(tmp_path / "one.jsonl", sha)
+    age(one, 400)
+    assert gc(one) == set()
+    (tmp_path / "one.jsonl").unlink()
+    assert gc(one) == {sha}
+    assert list(one.entries()) == []

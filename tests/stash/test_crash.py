@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from stash.tampering import age_packs
 
 from lcc.relevance.notes import stash_note
 from lcc.stash import GcLimits, Stash, Stored, collect, plan_collection
 from lcc.stash.gc import DAY
-from lcc.stash.objects import object_path
 
 MERCILESS = GcLimits(older_than_seconds=0, max_bytes=0)
 
@@ -77,7 +77,7 @@ def test_kill_at_100_random_points_of_writing(tmp_path: Path) -> None:
     session.touch()
     stash = Stash(tmp_path / "stash", "s", str(session))
     for point in range(100):
-        kill_after(fork(lambda seed=point: write_and_note(stash, session, seed, 10_000)), chance.uniform(0, 0.02))
+        kill_after(fork(lambda seed=point: write_and_note(stash, session, seed, 10_000)), chance.uniform(0, 0.12))
     assert check(stash, [session]) > 0
     write_and_note(stash, session, 1000, 3)
     plan = plan_collection(stash, GcLimits(), (), time.time())
@@ -131,8 +131,7 @@ def test_ten_writers_and_two_collectors_at_once(tmp_path: Path) -> None:
     old = stashes[0].put_many([f"old {index}".encode() for index in range(300)])
     assert all(isinstance(each, Stored) for each in old)
     long_ago = time.time() - 400 * DAY
-    for entry in stashes[0].entries():
-        os.utime(object_path(stashes[0].folder, entry.sha256), (long_ago, long_ago))
+    age_packs(stashes[0], long_ago)
     for path in (tmp_path / "stash" / "refs").iterdir():
         path.unlink()
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import anyio
 import pytest
+from stash.tampering import damage
 
 from lcc.relevance.notes import find_note
 from lcc.stash import Stash
-from lcc.stash.objects import object_path
 
 pytest.importorskip("mcp", reason="the MCP server is an optional extra")
 
@@ -132,7 +132,7 @@ def test_errors_say_what_to_do(ask: Callable[[Ask], None], stash: Stash) -> None
     """Unknown and damaged objects, parts that are not there, arguments out of range; the server lives on."""
     whole, damaged = stash.put(TEXT.encode()).sha256, stash.put(b"damaged").sha256
     binary = stash.put(b"\xff\xfe\x00").sha256
-    object_path(stash.folder, damaged).write_bytes(b"rotten")
+    damage(stash, damaged)
 
     async def questions(client: Client) -> None:
         cases: list[tuple[dict[str, object], str]] = [

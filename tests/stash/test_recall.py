@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stash.tampering import damage, lose
 
 from lcc.recall import Part, RecallError, image_type, page_of, parse_lines
 from lcc.relevance.notes import stash_note
 from lcc.stash import Stash
-from lcc.stash.objects import object_path
 
 TEXT = "".join(f"line {number} of the output\n" for number in range(1, 2001))
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -196,7 +196,7 @@ def test_recall_says_what_is_wrong_and_prints_nothing(
         "{binary}": machine.stash.put(b"\xff\xfe\x00").sha256,
         "{damaged}": machine.stash.put(b"damaged").sha256,
     }
-    object_path(machine.stash.folder, shas["{damaged}"]).write_bytes(b"rotten")
+    damage(machine.stash, shas["{damaged}"])
     done = machine.lcc("recall", *(shas.get(each, each) for each in arguments))
     assert (done.returncode, done.stdout) == (code, b"")
     assert said in done.stderr.decode()
@@ -221,11 +221,11 @@ def test_stash_list_show_and_verify(machine: Machine) -> None:
     assert (shown["kind"], shown["bytes"], shown["lines"]) == ("text", len(TEXT), 2001)
     assert json.loads(machine.lcc("stash", "show", two, "--json").stdout)["kind"] == "image/png"
     assert machine.lcc("stash", "verify").returncode == 0
-    object_path(machine.stash.folder, one).write_bytes(b"rotten")
+    damage(machine.stash, one)
     done = machine.lcc("stash", "verify")
     assert done.returncode == 1
     assert one[:12] in done.stderr.decode()
-    object_path(machine.stash.folder, one).unlink()
+    lose(machine.stash, one)
     (machine.home / "session.jsonl").write_text(stash_note(3, one))
     done = machine.lcc("stash", "verify")
     assert done.returncode == 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stash.tampering import damage, lose
 
 from lcc.relevance import TranscriptCompactionRequest, run_pass
 from lcc.relevance.context import PassContext
@@ -17,7 +18,6 @@ from lcc.relevance.notes import find_note
 from lcc.report import Report
 from lcc.restore import RestoreError, facts_of, restore, restored_bytes
 from lcc.stash import Stash
-from lcc.stash.objects import object_path
 from lcc.transcript import read_transcript, render
 
 SESSIONS = Path(__file__).parents[2].parent / "shared" / "sessions"
@@ -239,11 +239,10 @@ def test_a_stash_that_lost_an_object_is_said(tmp_path: Path, stash: Stash, how: 
     content, report = compact(work.raw(), "stashed", stash)
     assert report["tool_calls_stashed"] == 1
     (entry,) = stash.entries()
-    path = object_path(stash.folder, entry.sha256)
     if how == "missing":
-        path.unlink()
+        lose(stash, entry.sha256)
     else:
-        path.write_bytes(path.read_bytes()[:-1])
+        damage(stash, entry.sha256)
     found = restore(read_transcript(content), facts_of([report]), stash)
     assert [failure.id for failure in found.failures] == ["toolu_1"]
     assert entry.sha256[:12] in found.failures[0].problem
@@ -316,9 +315,8 @@ class TestCommand:
 
     def test_a_note_that_leads_nowhere_is_exit_1(self, files: Path) -> None:
         """It names the call and its note."""
-        for path in (files / "stash" / "objects").rglob("*"):
-            if path.is_file():
-                path.unlink()
+        for path in (files / "stash" / "packs").iterdir():
+            path.unlink()
         done = self.lcc(files, "restore", "small.json", "-r", "report.json")
         assert done.returncode == 1
         assert b"toolu_1" in done.stderr

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from stash.tampering import damage
 
 from lcc.relevance.decision import Decision, StashRecovery
 from lcc.relevance.stash_policy import StashChoice, StashPolicy, choose_for_stash
@@ -270,9 +271,8 @@ def test_the_verification_follows_every_note(stash: Stash) -> None:
     assert [each.id for each in verify_stashed(original, swapped, stash)] == ["a", "b"]  # type: ignore[arg-type]
     behind = compacted_by(transcript, {"a": notes["a"] + "\n\n<system-reminder>x</system-reminder>"})
     assert [each.id for each in verify_stashed(original, behind, stash)] == ["a"]  # type: ignore[arg-type]
-    for path in (stash.folder / "objects").rglob("*"):
-        if path.is_file():
-            path.write_bytes(path.read_bytes()[:-1])
+    for entry in list(stash.entries()):
+        damage(stash, entry.sha256)
     assert [each.id for each in verify_stashed(original, right, stash)] == ["a", "b"]  # type: ignore[arg-type]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from stash.store_conformance import StoreConformance
+from stash.tampering import damage, flip, place_of
 
 from lcc.stash import (
     AmbiguousObjectError,
@@ -22,10 +23,12 @@ from lcc.stash import (
     Stored,
     UnknownObjectError,
     bytes_of_text,
+    pack_files,
+    pack_problem,
     stash_folder,
     text_of_bytes,
 )
-from lcc.stash.objects import MAX_OBJECT_BYTES, object_path
+from lcc.stash.objects import MAX_OBJECT_BYTES, packed, write_pack
 
 
 @pytest.fixture
@@ -93,7 +96,7 @@ def test_the_rights_of_a_folder_that_was_there_are_never_changed(tmp_path: Path)
     ours.chmod(0o755)
     put(Stash(ours), b"a")
     assert stat.S_IMODE(ours.stat().st_mode) == 0o755
-    assert stat.S_IMODE((ours / "objects").stat().st_mode) == 0o700
+    assert stat.S_IMODE((ours / "packs").stat().st_mode) == 0o700
 
     shared = tmp_path / "shared"
     shared.mkdir()
@@ -139,74 +142,108 @@ def test_bytes_are_flushed_before_they_get_their_name_and_names_after(
     (rename,) = [index for index, event in enumerate(events) if event[0] == "rename"]
     assert ("fsync", events[rename][1]) in events[:rename]
     after = [path for kind, path in events[rename:] if kind == "fsync"]
-    folder = str(object_path(store.folder, sha).parent)
-    assert folder in after
-    assert str(store.folder / "objects") in after
+    folder = str(place_of(store, sha).pack.parent)
     references = [index for index, path in enumerate(after) if path.startswith(str(store.folder / "refs") + "/")]
     assert references
-    assert references[0] > after.index(folder)
+    assert after.index(folder) < references[0]
 
 
-@pytest.mark.parametrize("position", [0, 3, 4, 11, 12, 15, 16, 40, -5, -1])
+def test_many_objects_cost_as_many_flushes_as_one(store: Stash, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait for the disk does not grow with what a compaction stashes."""
+    put(store, b"the folders are there now")
+    counts = []
+    real_fsync = os.fsync
+    for contents in ([b"one"], [f"{index}".encode() for index in range(300)]):
+        flushed: list[int] = []
+        monkeypatch.setattr(os, "fsync", lambda fd, flushed=flushed: (flushed.append(fd), real_fsync(fd)))
+        store.put_many(contents)
+        counts.append(len(flushed))
+    assert counts[0] == counts[1] <= 3
+
+
+@pytest.mark.parametrize("position", [0, 3, 4, 20, 36, 43, 44, 51, 52, 55, 56, 80, -5, -1])
 @pytest.mark.parametrize("bit", [0, 7])
 def test_a_flipped_bit_is_reported_and_nothing_is_returned(store: Stash, position: int, bit: int) -> None:
-    """Whatever bit of an object's file flips, a read says so and gives no bytes."""
-    sha = put(store, b"precious " * 50 + os.urandom(30))
-    path = object_path(store.folder, sha)
-    stored = bytearray(path.read_bytes())
-    stored[position] ^= 1 << bit
-    path.write_bytes(stored)
+    """Whatever bit of an object flips, a read says so and gives no bytes; its neighbours stay readable."""
+    contents = [b"before" * 50, b"precious " * 50 + os.urandom(30), b"behind" * 50]
+    before, sha, behind = (each.sha256 for each in store.put_many(contents) if isinstance(each, Stored))
+    flip(place_of(store, sha), position, bit)
     with pytest.raises(DamagedObjectError, match=sha[:12]):
         store.get(sha)
+    assert store.get(before) == contents[0]
+    assert store.get(behind) == contents[2]
 
 
-@pytest.mark.parametrize("stored", [b"", b"LCS1", b"LCS1" + b"\x7f" * 30, b"LCS1" + bytes(8)])
-def test_a_file_that_is_no_object_is_damaged(store: Stash, stored: bytes) -> None:
-    """An empty, cut or forged file is damaged; a forged size never makes the reader unpack more than it."""
-    sha = put(store, b"precious")
-    object_path(store.folder, sha).write_bytes(stored)
-    with pytest.raises(DamagedObjectError):
-        store.get(sha)
+@pytest.mark.parametrize("from_the_end", [1, 4, 5, 8, 12, 16, 20, 21, 40, 100])
+def test_a_damaged_index_loses_nothing(store: Stash, from_the_end: int) -> None:
+    """Objects are found by their own headers then; the damage is reported."""
+    contents = [f"{index} ".encode() * 100 for index in range(5)]
+    shas = [each.sha256 for each in store.put_many(contents) if isinstance(each, Stored)]
+    (pack,) = pack_files(store.folder)
+    raw = bytearray(pack.read_bytes())
+    raw[-from_the_end] ^= 1
+    pack.write_bytes(raw)
+    assert [store.get(sha[:12]) for sha in shas] == contents
+    assert "index" in str(pack_problem(pack))
 
 
-def test_a_cut_or_lengthened_object_is_damaged(store: Stash) -> None:
-    """Missing or added bytes at the end are seen."""
-    sha = put(store, b"precious " * 100)
-    path = object_path(store.folder, sha)
-    whole = path.read_bytes()
-    for stored in (whole[:-1], whole[: len(whole) // 2], whole + b"\x00"):
-        path.write_bytes(stored)
-        with pytest.raises(DamagedObjectError):
-            store.get(sha)
+@pytest.mark.parametrize("kept", [0, 10, 56, 300, -1])
+def test_a_pack_that_was_cut_off_gives_what_is_whole(store: Stash, kept: int) -> None:
+    """Every object is either right or not given."""
+    contents = [os.urandom(200) for _ in range(5)]
+    shas = [each.sha256 for each in store.put_many(contents) if isinstance(each, Stored)]
+    (pack,) = pack_files(store.folder)
+    pack.write_bytes(pack.read_bytes()[:kept])
+    for sha, content in zip(shas, contents, strict=True):
+        try:
+            assert store.get(sha) == content
+        except (UnknownObjectError, DamagedObjectError):
+            assert kept >= 0
 
 
-def test_a_fifo_in_an_objects_place_does_not_hang_the_reader(store: Stash) -> None:
-    """Something that is not a file is damaged, at once."""
-    sha = put(store, b"precious")
-    path = object_path(store.folder, sha)
+def test_a_fifo_in_a_packs_place_does_not_hang_the_reader(store: Stash) -> None:
+    """It is an error for what nothing else holds, at once, and no harm to the rest."""
+    sha, other = put(store, b"precious"), put(store, b"other")
+    path = place_of(store, sha).pack
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(DamagedObjectError):
+    with pytest.raises(OSError, match="regular"):
         store.get(sha)
+    assert store.get(other) == b"other"
+    assert "regular" in str(pack_problem(path))
 
 
-def test_a_put_mends_a_damaged_object(store: Stash) -> None:
-    """Storing the bytes again replaces what is damaged."""
+def test_a_put_makes_a_damaged_object_good(store: Stash) -> None:
+    """Storing the bytes again gives a whole copy, and that one is returned."""
     sha = put(store, b"precious")
-    object_path(store.folder, sha).write_bytes(b"rotten")
+    damage(store, sha)
     outcome = store.put(b"precious")
     assert outcome.new
     assert store.get(sha) == b"precious"
+
+
+def test_what_another_session_stored_is_stored_again_and_either_copy_serves(store: Stash) -> None:
+    """No session depends on another one's pack."""
+    sha = put(store, b"shared")
+    other = Stash(store.folder, "session-2")
+    assert other.put(b"shared").new
+    for place in store.places(sha):
+        raw = place.pack.read_bytes()
+        place.pack.write_bytes(b"")
+        assert store.get(sha) == b"shared"
+        place.pack.write_bytes(raw)
 
 
 def test_an_id_that_fits_two_objects_names_both(store: Stash) -> None:
     """The reader is asked for more digits; it is never given one of the two."""
     sha = put(store, b"one of two")
     twin = sha[:20] + ("0" if sha[20] != "0" else "1") + sha[21:]
-    object_path(store.folder, twin).write_bytes(object_path(store.folder, sha).read_bytes())
+    write_pack(store.folder, [(twin, packed(twin, b"one of two"))])
     with pytest.raises(AmbiguousObjectError, match=twin):
         store.get(sha[:12])
     assert store.get(sha) == b"one of two"
+    with pytest.raises(DamagedObjectError):
+        store.get(twin)
 
 
 def test_an_object_above_the_limit_is_refused_and_its_neighbours_are_stored(store: Stash) -> None:
@@ -269,7 +306,7 @@ def test_a_full_disk_fails_what_does_not_fit_and_keeps_what_was_stored(small_dis
     """ENOSPC for the large content; earlier objects stay readable and nothing half-written is left."""
     store = Stash(small_disk / "stash")
     before = put(store, b"was there before")
-    outcomes = store.put_many([os.urandom(60_000) for _ in range(12)])
+    outcomes = [each for _ in range(12) for each in store.put_many([os.urandom(60_000)])]
     failed = [each for each in outcomes if isinstance(each, OSError)]
     assert failed
     assert {each.errno for each in failed} == {errno.ENOSPC}
@@ -298,7 +335,7 @@ def test_a_read_only_disk_fails_with_its_own_error(tmp_path: Path) -> None:
         subprocess.run(["umount", "-l", str(target)], check=False)
 
 
-@pytest.mark.parametrize("part", ["", "objects", "refs", "lock"])
+@pytest.mark.parametrize("part", ["", "packs", "refs", "lock"])
 def test_a_file_where_a_folder_is_expected_is_an_error(tmp_path: Path, part: str) -> None:
     """And the other way round for the lock. No exception, one error for each content, nothing changed."""
     folder = tmp_path / "stash"
@@ -323,11 +360,12 @@ def test_a_limit_on_file_size_fails_only_what_is_above_it(tmp_path: Path) -> Non
         try:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-            small, large = store.put_many([b"small", os.urandom(50_000)])
+            small, large = (store.put_many([content])[0] for content in (b"small", os.urandom(50_000)))
             fits = isinstance(small, Stored) and isinstance(large, OSError) and large.errno == errno.EFBIG
             status = 0 if fits else 2
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert [entry.sha256 for entry in store.entries()] == [store.put(b"small").sha256]
+    (entry,) = store.entries()
+    assert store.get(entry.sha256) == b"small"
     assert not list(store.folder.rglob("*.tmp"))
