@@ -31,6 +31,8 @@ from replay import cuts, sessions, write_files
 
 OTHER = "local-context-compiler==1.2.0"
 RUNNER = Path(__file__).with_name("compare_runner.py")
+CLIENT = Path(__file__).parents[1] / "hook" / "lcc_hook" / "client.py"
+ROUND_TRIPS = 15
 MODES = ("lossless", "recoverable", "stashed")
 SHARED = Path(__file__).parents[2] / "shared" / "sessions"
 
@@ -179,6 +181,56 @@ def growth(programs: list[Program], sizes: list[int], work: Path, limit: float) 
             )
 
 
+class Hook:
+    """What Claude Code starts for lcc: the hook client, with a daemon of this run's own behind it."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        self.env = {
+            "HOME": str(folder),
+            "PATH": os.environ.get("PATH", ""),
+            "LCC_RUNTIME_DIR": str(folder / "run"),
+            "LCC_STATE_DIR": str(folder / "state"),
+            "LCC_PYTHON": sys.executable,
+            "LCC_BUDGET_MS": "30000",
+            "LCC_START_BUDGET_MS": "60000",
+        }
+        self.folder = folder
+
+    def round_trip(self, event: bytes) -> tuple[float, dict[str, Any]]:
+        """Seconds from the client's start to its exit, and the plan that it printed."""
+        words = [sys.executable, "-I", "-S", "-E", str(CLIENT), "compact"]
+        started = time.perf_counter()
+        done = subprocess.run(words, input=event, env=self.env, cwd=self.folder, capture_output=True, check=True)
+        return time.perf_counter() - started, json.loads(done.stdout)
+
+    def stop(self) -> None:
+        subprocess.run([sys.executable, "-m", "lcc_daemon", "stop"], env=self.env, capture_output=True, check=False)
+
+
+def hook_table(other: Program, payloads: dict[str, list[dict[str, Any]]], work: Path) -> None:
+    """The hook's round trip with a warm daemon beside the other program's command, on the same messages."""
+    print("\nThe hook's round trip (process start to exit, warm daemon) beside the other's command, median\n")
+    print("| session | hook of lcc | command of the other | times faster |")
+    print("| --- | ---: | ---: | ---: |")
+    # A socket's path must be short, so the daemon's folder is not below the run's own.
+    with tempfile.TemporaryDirectory(prefix="lcc-hook-") as short:
+        hook = Hook(Path(short) / "h")
+        try:
+            for name, messages in payloads.items():
+                event = json.dumps({"v": 1, "trigger": "manual", "session_id": "compare", "cwd": short,
+                                    "options": {"min_reduction": 0}, "messages": messages}).encode()  # fmt: skip
+                _, plan = hook.round_trip(event)
+                ours = median(hook.round_trip(event)[0] for _ in range(ROUND_TRIPS))
+                payload = work / "event.json"
+                payload.write_text(json.dumps(messages), encoding="utf-8")
+                theirs = median(other.run_command(payload, "recoverable") or other.limit for _ in range(3))
+                title = f"{name} ({plan.get('action')})"
+                print(f"| {title} | {seconds(ours, 0)} | {seconds(theirs, 0)} | {theirs / ours:.0f} |", flush=True)
+        finally:
+            hook.stop()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="lcc beside local-context-compiler on the same files.")
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED)
@@ -200,6 +252,12 @@ def main() -> None:
             real_sessions(programs, options.folder, work)
         else:
             print(f"{options.folder}: no such folder; made-up sessions only")
+        events = {"1,000 made-up calls": grown.session(1000)}
+        if options.folder.is_dir():
+            real = {path.name: next(cuts(path, (1.0,), work)) for path in sessions(options.folder)}
+            largest = max(real.values(), key=lambda cut: sum(map(len, results_of(cut.before).values())))
+            events = {largest.session: largest.before, **events}
+        hook_table(programs[1], events, work)
         growth(programs, [int(calls) for calls in options.calls.split(",")], work, options.limit)
 
 

@@ -74,8 +74,10 @@ def _follow(
         return Followed("identical", same and not rest, found[1])
     if found := _LINES.fullmatch(head):
         kept = new.get(found[3])
-        lines = kept.split("\n")[int(found[1]) - 1 : int(found[2])] if kept == old.get(found[3]) and kept else []
-        return Followed("lines", "\n".join(lines) == text, found[3])
+        lines = kept.split("\n") if kept is not None and kept == old.get(found[3]) else []
+        first, last = int(found[1]), int(found[2])
+        same = 1 <= first <= last <= len(lines) and "\n".join(lines[first - 1 : last]) == text
+        return Followed("lines", same, found[3])
     if found := _FILE.fullmatch(head):
         span = (int(found[2]), int(found[3])) if found[2] else None
         path = Path(found[4] or "/", found[1])

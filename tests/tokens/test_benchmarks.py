@@ -1,0 +1,247 @@
+"""What the benchmarks are made of: the follower of notes, the finder of needs, and workspaces put together."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+import bench_retention
+import follow
+import grown
+import needs
+import replay
+
+from lcc.relevance import TranscriptCompactionRequest, compact_transcript, messages_to_payload
+
+SESSIONS = Path(__file__).parents[3] / "shared" / "sessions"
+
+
+def conversation(*results: tuple[str, str, dict[str, Any], str]) -> list[dict[str, Any]]:
+    """A payload of one prompt and a call with its result for each (id, tool, input, text)."""
+    messages: list[dict[str, Any]] = [{"role": "user", "text": "Mend it."}]
+    for name, tool, given, text in results:
+        use = {"tool_use_id": name, "tool": tool, "input": given}
+        messages.append({"role": "assistant", "text": "", "toolUses": [use]})
+        messages.append({"role": "user", "text": "", "toolResults": [{"tool_use_id": name, "text": text}]})
+    return messages
+
+
+def with_texts(messages: list[dict[str, Any]], **texts: str) -> list[dict[str, Any]]:
+    """The same conversation with other texts for some results."""
+    return [
+        {
+            **message,
+            "toolResults": [
+                {**result, "text": texts.get(result["tool_use_id"], result["text"])}
+                for result in message.get("toolResults", [])
+            ],
+        }
+        for message in messages
+    ]
+
+
+class TestFollow:
+    @pytest.mark.parametrize(
+        ("note", "text", "works"),
+        [
+            ("[identical output kept at b]", "one\ntwo\nthree", True),
+            ("[identical output kept at b]", "one\ntwo\nfour", False),
+            ("[output = lines 1-2 of b]", "one\ntwo", True),
+            ("[output = lines 2-3 of b]", "one\ntwo", False),
+            ("[output = lines 2-9 of b]", "two\nthree", False),
+            ("[identical output kept at nobody]", "one\ntwo\nthree", False),
+        ],
+    )
+    def test_pointers_into_the_transcript(self, note: str, text: str, works: bool) -> None:
+        """A note into another result works when, and only when, the named result gives the text."""
+        before = conversation(("a", "Bash", {}, text), ("b", "Bash", {}, "one\ntwo\nthree"))
+        found = follow.follow(before, with_texts(before, a=note))
+        assert {name: result.works for name, result in found.items()} == {"a": works}
+
+    def test_a_pointer_at_a_replaced_result_is_broken(self) -> None:
+        """What a note names must itself be there."""
+        before = conversation(("a", "Bash", {}, "x y"), ("b", "Bash", {}, "x y"), ("c", "Bash", {}, "x y"))
+        after = with_texts(before, a="[identical output kept at b]", b="[identical output kept at c]")
+        assert [followed.works for followed in follow.follow(before, after).values()] == [False, True]
+
+    @pytest.mark.parametrize(
+        ("shown", "span", "works"),
+        [
+            ("1\tone\n2\ttwo\n3\t", "", True),
+            ("     1→one\n     2→two\n     3→", "", True),
+            ("1\tone\n2\ttwo", "", True),
+            ("2\ttwo", " (lines 2-2)", True),
+            ("one\ntwo\n", "", True),
+            ("1\tone\n2\ttow", "", False),
+            ("1\ttwo", " (lines 2-2)", False),
+            ("one\r\ntwo\r\n", "", False),
+            ("3\tmore", " (lines 3-9)", False),
+        ],
+    )
+    def test_pointers_at_files(self, tmp_path: Path, shown: str, span: str, works: bool) -> None:
+        """A file pointer works when the file's lines, numbered as the tool did, are the removed text."""
+        file = tmp_path / "a.txt"
+        file.write_bytes(b"one\ntwo\n")
+        before = conversation(("a", "Read", {"file_path": str(file)}, shown))
+        note = f"[removed: re-read {file}{span} to recover; content verified on disk at compaction time]"
+        (found,) = follow.follow(before, with_texts(before, a=note)).values()
+        assert (found.kind, found.works) == ("file", works)
+
+    def test_text_behind_a_file_note_must_be_the_end_of_the_output(self, tmp_path: Path) -> None:
+        """A reminder stays, byte for byte, behind the note."""
+        file = tmp_path / "a.txt"
+        file.write_bytes(b"one")
+        reminder = "\n\n<system-reminder>\nbe careful\n</system-reminder>\n"
+        before = conversation(("a", "Read", {"file_path": str(file)}, "1\tone" + reminder))
+        note = f"[removed: re-read {file} to recover]"
+        assert follow.follow(before, with_texts(before, a=note + reminder))["a"].works
+        assert not follow.follow(before, with_texts(before, a=note + reminder.upper()))["a"].works
+
+    def test_the_stash_must_give_the_same_text(self) -> None:
+        """A recall that gives other bytes, or none, is broken."""
+        before = conversation(("a", "Bash", {}, "output"))
+        after = with_texts(before, a="[removed: 9 tokens · lcc recall 0123456789ab]")
+        assert follow.follow(before, after, {"0123456789ab": "output"}.get)["a"].works
+        assert not follow.follow(before, after, {"0123456789ab": "outputs"}.get)["a"].works
+        assert not follow.follow(before, after)["a"].works
+
+    def test_what_went_without_a_note_is_told(self) -> None:
+        """Trimmed and dropped results are none that can be followed."""
+        before = conversation(("a", "Bash", {}, "long output"), ("b", "Bash", {}, "more output"))
+        after = with_texts(before, a="long\n[trimmed]")[:-1]
+        assert {name: found.kind for name, found in follow.follow(before, after).items()} == {
+            "a": "trimmed",
+            "b": "dropped",
+        }
+
+
+class TestNeeds:
+    READ = ("r1", "Read", {"file_path": "/p/a.py"}, "1\timport os\n2\tcompute_total_value(3)\n3\t")
+
+    def test_a_file_read_again_is_needed(self) -> None:
+        """The same lines read again, with no write between, were needed from the earlier read."""
+        after = conversation(("n", "Read", {"file_path": "/p/a.py"}, "1\timport os"))
+        assert [(need.kind, need.source) for need in needs.needs(conversation(self.READ), after, 50)] == [
+            ("read again", "r1")
+        ]
+
+    def test_a_file_written_since_is_not_needed(self) -> None:
+        """After a write the old bytes are of no use."""
+        written = ("w", "Write", {"file_path": "/p/a.py", "content": "import sys"}, "ok")
+        after = conversation(("n", "Read", {"file_path": "/p/a.py"}, "1\timport sys"))
+        assert needs.needs(conversation(self.READ, written), after, 50) == []
+
+    def test_other_lines_are_not_needed(self) -> None:
+        """A read of a range that was not shown needs nothing from before."""
+        after = conversation(("n", "Read", {"file_path": "/p/a.py", "offset": 900}, "900\tx"))
+        assert needs.needs(conversation(self.READ), after, 50) == []
+
+    def test_a_quote_is_traced_to_the_newest_result(self) -> None:
+        """What an edit quotes exactly comes from the last output that showed it."""
+        again = ("r2", "Grep", {"pattern": "x"}, "a.py:2:compute_total_value(3)")
+        edit = {"file_path": "/p/a.py", "old_string": "compute_total_value(3)", "new_string": "0"}
+        found = needs.needs(conversation(self.READ, again), conversation(("e", "Edit", edit, "ok")), 50)
+        assert ("quoted in an edit", "r2", "compute_total_value(3)") in [(n.kind, n.source, n.piece) for n in found]
+
+    def test_what_was_read_in_between_is_not_needed(self) -> None:
+        """A quote that a result after the cut shows is not needed from before it."""
+        edit = {"file_path": "/p/a.py", "old_string": "compute_total_value(3)", "new_string": "0"}
+        after = conversation(("n", "Bash", {"command": "cat a.py"}, self.READ[3]), ("e", "Edit", edit, "ok"))
+        assert not [need for need in needs.needs(conversation(self.READ), after, 50) if need.kind != "read again"]
+
+    def test_a_value_from_an_output_is_needed(self) -> None:
+        """An identifier that only an output had shown, used in a call, counts once."""
+        before = conversation(("r", "Bash", {"command": "make"}, "built image sha_9f31ab77 for api-gateway"))
+        after = conversation(
+            ("x", "Bash", {"command": "run sha_9f31ab77"}, "ok"), ("y", "Bash", {"command": "stop sha_9f31ab77"}, "ok")
+        )
+        assert [(need.calls, need.source, need.piece) for need in needs.needs(before, after, 50)] == [
+            (1, "r", "sha_9f31ab77")
+        ]
+
+    def test_a_value_that_was_said_is_not_needed(self) -> None:
+        """What stands in a text or an earlier input is known without the output."""
+        before = conversation(("r", "Bash", {"command": "build sha_9f31ab77"}, "built sha_9f31ab77"))
+        assert needs.needs(before, conversation(("x", "Bash", {"command": "run sha_9f31ab77"}, "ok")), 50) == []
+
+    def test_calls_after_the_window_do_not_count(self) -> None:
+        """Only so many calls after the cut are looked at."""
+        after = conversation(
+            *[(f"c{number}", "Bash", {"command": "ls"}, "") for number in range(10)],
+            ("n", "Read", {"file_path": "/p/a.py"}, "1\timport os"),
+        )
+        assert needs.needs(conversation(self.READ), after, 10) == []
+        assert len(needs.needs(conversation(self.READ), after, 11)) == 1
+
+
+class TestPlace:
+    @pytest.mark.parametrize(
+        ("found", "piece", "where"),
+        [
+            (None, "value_12345", "context"),
+            (follow.Followed("identical", True, "b"), None, "context"),
+            (follow.Followed("file", True, "/p"), None, "pointer"),
+            (follow.Followed("file", False, "/p"), None, "lost"),
+            (follow.Followed("trimmed", False, None), "not there", "lost"),
+            (follow.Followed("trimmed", False, None), "still here", "context"),
+            (follow.Followed("dropped", False, None), None, "lost"),
+        ],
+    )
+    def test_where_a_need_is(self, found: follow.Followed | None, piece: str | None, where: str) -> None:
+        """In context, one working pointer away, or lost."""
+        need = needs.Need(1, "value used", "a", piece)
+        assert bench_retention.place(need, found, "head with still here", "") == where
+
+
+class TestWorkspace:
+    def test_files_follow_reads_writes_and_edits(self) -> None:
+        """The workspace is what the session recorded last of each file."""
+        workspace = replay.Workspace()
+        whole = {"filePath": "/p/a.py", "content": "one\ntwo\n", "startLine": 1, "numLines": 3, "totalLines": 3}
+        part = {"filePath": "/p/b.py", "content": "x", "startLine": 5, "numLines": 1, "totalLines": 9}
+        workspace.take({"toolUseResult": {"type": "text", "file": whole}})
+        workspace.take({"toolUseResult": {"type": "text", "file": part}})
+        assert workspace.files == {"/p/a.py": "one\ntwo\n"}
+        workspace.take({"toolUseResult": {"filePath": "/p/a.py", "oldString": "one", "newString": "1"}})
+        workspace.take({"toolUseResult": {"type": "create", "filePath": "/p/c.py", "content": "new"}})
+        edit = {"filePath": "/p/b.py", "originalFile": "a a", "oldString": "a", "newString": "b", "replaceAll": True}
+        workspace.take({"toolUseResult": edit})
+        workspace.take({"toolUseResult": "Error: nothing"})
+        assert workspace.files == {"/p/a.py": "1\ntwo\n", "/p/c.py": "new", "/p/b.py": "b b"}
+
+    def test_paths_are_moved_in_calls(self, tmp_path: Path) -> None:
+        """Absolute paths of either kind move under the root; relative ones and texts stay."""
+        given = {"file_path": "/home/x/a.py", "pattern": "/home/x", "command": "cat /home/x/a.py b/home/c"}
+        assert replay.moved_input(given, tmp_path) == {
+            "file_path": f"{tmp_path}/home/x/a.py",
+            "pattern": "/home/x",
+            "command": f"cat {tmp_path}/home/x/a.py b/home/c",
+        }
+        assert replay.moved("D:\\p\\a.py", tmp_path) == f"{tmp_path}/D/p/a.py"
+        assert replay.moved("src/a.py", tmp_path) == "src/a.py"
+
+    @pytest.mark.skipif(not SESSIONS.is_dir(), reason="no shared sessions beside the project")
+    def test_real_cuts_lose_nothing_and_every_note_works(self, tmp_path: Path) -> None:
+        """A real session in the middle: with its workspace back on disk every note of `recoverable` is followed."""
+        path = SESSIONS / "cc-2.1.209-d.jsonl"
+        (cut,) = replay.cuts(path, (0.5,), tmp_path)
+        replay.write_files(cut.files)
+        request = TranscriptCompactionRequest(
+            payload=cut.before, provider="rules", rules_mode="recoverable", workspace_root=str(tmp_path)
+        )
+        after = messages_to_payload(compact_transcript(request).messages)
+        found = follow.follow(cut.before, after)
+        assert sum(result.kind == "file" for result in found.values()) > 5
+        assert all(result.works for result in found.values())
+
+
+class TestGrown:
+    def test_made_up_sessions_repeat(self) -> None:
+        """The same length gives the same session, and a longer one begins like a shorter one."""
+        assert grown.session(50) == grown.session(50)
+        assert grown.session(60)[:90] == grown.session(50)[:90]
