@@ -204,7 +204,7 @@ def _daemon(run: Run) -> Iterator[Check]:
         return
     yield _daemon_state(status)
     path = str(status.get("socket", ""))
-    long = path.startswith("/tmp/lcc-") and not str(status.get("runtime_folder", "")).startswith("/tmp/lcc-")
+    long = os.path.dirname(path) != status.get("runtime_folder")
     found = f"{len(os.fsencode(path))} bytes: {path}"
     if long:
         found += f" (its place under {status.get('runtime_folder')} would be too long)"
@@ -250,15 +250,15 @@ def _state(env: Mapping[str, str]) -> Check:
 def _stash(env: Mapping[str, str]) -> Iterator[Check]:
     from lcc.stash.folder import StashFolderError, check_folder, stash_folder
 
-    folder = stash_folder()
     try:
+        folder = stash_folder(env)
         check_folder(folder)
     except FileNotFoundError:
         return
     except StashFolderError as error:
-        yield Check("stash", "problem", f"{folder}: {error.strerror}", "see `lcc stash list`")
+        yield Check("stash", "problem", str(error.strerror), "mend it, or set LCC_STASH_DIR to a folder of yours")
     except OSError as error:
-        yield Check("stash", "problem", f"{folder}: {error.strerror}", "set LCC_STASH_DIR to a folder of yours")
+        yield Check("stash", "problem", f"{error.filename}: {error.strerror}", "set LCC_STASH_DIR to a folder of yours")
     else:
         yield Check("stash", "ok", str(folder))
 

@@ -19,12 +19,12 @@ if __name__ == "__main__":
     sys.dont_write_bytecode = True
 
 from lcc_hook.client import BUILD, GiveUpError
-from lcc_hook.starter import is_ready, read_small, start_daemon, write_small
+from lcc_hook.starter import is_ready, read_small, remove, start_daemon, write_small
 
 OLDEST = (3, 11)
 OLDEST_NAME = "3.11"
 STEP_SECONDS = 900
-NO_NETWORK = ("name resolution", "NewConnectionError", "ConnectionError", "ConnectTimeout", "Network is unreachable")
+NO_NETWORK = ("name resolution", "NewConnectionError", "ConnectionError", "ConnectTimeout", "(from versions: none)")
 
 
 class SetupError(Exception):
@@ -161,8 +161,9 @@ class Builder:
             return
         if any(sign in said for sign in NO_NETWORK):
             raise SetupError("the package index cannot be reached (no network?)")
-        lines = [line for line in said.strip().splitlines() if line.strip()]
-        raise SetupError(f"{what} failed: {lines[-1].strip()[:200] if lines else f'exit {code}'}")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        telling = [line for line in lines if line.lower().startswith("error:")] or lines[-1:] or [f"exit {code}"]
+        raise SetupError(f"{what} failed: {telling[0][:200]}")
 
     def find_python(self) -> "str | None":
         """A Python that is new enough and can make environments with pip."""
@@ -199,24 +200,33 @@ class Builder:
 
 
 def main(data: str, root: str, folder: str) -> None:
+    """Build the environment in ``data`` from the package at ``root``, unless it is there or another one builds it."""
     os.umask(0o077)
     os.makedirs(data, exist_ok=True)
-    if open_lock(os.fsencode(data)) is None or is_ready(os.fsencode(data)):
+    lock = open_lock(os.fsencode(data))
+    if lock is None:
         return
-    builder = Builder(data, root)
-    failed = os.path.join(data, "setup-failed")
+    try:
+        if not is_ready(os.fsencode(data)):
+            build(Builder(data, root), os.fsencode(folder))
+    finally:
+        os.close(lock)
+
+
+def build(builder: Builder, folder: bytes) -> None:
+    """One try; why it failed is left for the next session start to say. Afterwards a daemon runs."""
+    data = os.fsencode(builder.data)
     try:
         builder.build()
     except (SetupError, OSError) as error:
         builder.note(f"failed: {error}")
-        write_small(os.fsencode(failed), str(error).encode("utf-8", "replace"))
+        write_small(data + b"/setup-failed", str(error).encode("utf-8", "replace"))
         return
     builder.note("ready")
-    for name in ("setup-failed", "setup-told"):
-        if os.path.exists(os.path.join(data, name)):
-            os.unlink(os.path.join(data, name))
+    for name in (b"/setup-failed", b"/setup-told"):
+        remove(data + name)
     try:
-        start_daemon(os.fsencode(folder), {**os.environb, b"CLAUDE_PLUGIN_DATA": os.fsencode(data)})
+        start_daemon(folder, {**os.environb, b"CLAUDE_PLUGIN_DATA": data})
     except GiveUpError as gave:
         builder.note(gave.say)
 

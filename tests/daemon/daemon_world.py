@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+PYTHON = sys.executable
+"""The tests' own interpreter, whatever a test makes of `sys.executable`."""
 CHECKOUT = Path(__file__).parents[2]
 CLIENT = CHECKOUT / "hook" / "lcc_hook" / "client.py"
 MARKER = "sk-live-MARKER-9f2d41"
@@ -47,7 +49,7 @@ class World:
             "LANG": "C.UTF-8",
             "LCC_RUNTIME_DIR": str(self.runtime),
             "LCC_STATE_DIR": str(self.state),
-            "LCC_PYTHON": sys.executable,
+            "LCC_PYTHON": PYTHON,
             "LCC_BUDGET_MS": "20000",
             "LCC_START_BUDGET_MS": "40000",
             **self.extra,
@@ -61,7 +63,7 @@ class World:
         """Run the hook client as Claude Code does."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
         return subprocess.run(
-            [sys.executable, "-I", "-S", "-E", CLIENT, command],
+            [PYTHON, "-I", "-S", "-E", CLIENT, command],
             input=data, capture_output=True, env=self.merged(env), timeout=90, cwd=self.project, check=False,
         )  # fmt: skip
 
@@ -71,7 +73,7 @@ class World:
         file.write_bytes(stdin)
         with open(file, "rb") as opened:
             return subprocess.Popen(
-                [sys.executable, "-I", "-S", "-E", CLIENT, command],
+                [PYTHON, "-I", "-S", "-E", CLIENT, command],
                 stdin=opened, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.merged(env), cwd=self.project,
             )  # fmt: skip
 
@@ -85,7 +87,7 @@ class World:
 
     def cli(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-I", "-m", "lcc_daemon", *words],
+            [PYTHON, "-I", "-m", "lcc_daemon", *words],
             capture_output=True, text=True, env=self.merged(env), timeout=90, check=False,
         )  # fmt: skip
 
