@@ -23,9 +23,9 @@ SHORT = "short_result_kept_whole"
 class StashPolicy:
     """Every threshold of the policy. Tuned by the retention benchmark."""
 
-    recent_messages: int = 24
+    recent_messages: int = 12
     """Results in this many of the newest messages stay."""
-    use_messages: int = 40
+    use_messages: int = 20
     """A result whose words the calls or texts of this many of the newest messages repeat stays."""
     used_words: int = 2
     """How many distinctive words must be repeated."""
