@@ -20,7 +20,7 @@ from lcc.relevance.transcript_lossless import NO_SUPERSEDER, LaterOutputs, Outpu
 from lcc.relevance.transcript_recoverable import Surroundings, recoverable_decisions, recoverable_violations
 from lcc.relevance.verification import Violation
 from lcc.report import Guarantee, JudgeFacts
-from lcc.transcript import Edits, Pair, Transcript, apply_edits
+from lcc.transcript import Edits, Message, Pair, Transcript, apply_edits
 
 if TYPE_CHECKING:
     from lcc.judge import DecisionCache
@@ -84,6 +84,8 @@ class Outcome:
     degradation_reason: str | None = None
     judge: JudgeFacts | None = None
     warnings: tuple[str, ...] = ()
+    messages: tuple[Message, ...] | None = None
+    """What these decisions make of the transcript, where that has been made and verified already."""
 
 
 def decide(session: Session) -> Outcome:
@@ -126,7 +128,8 @@ def _decide_by_proof(session: Session) -> Outcome:
         stashed = stash_kept(session.transcript, session.candidates, decisions, estimate, session.stash)
         decisions.update(stashed)
         warnings = write_warnings(stashed)
-    violations = _verify(session, decisions)
+    messages = apply_edits(session.transcript, edits_of(decisions))
+    violations = _verify(session, decisions, messages)
     _revert(decisions, violations, f"{mode}_verification_failed")
     reason = f"{mode}_verification_failed" if violations else "stash_write_failed" if warnings else None
     return Outcome(
@@ -139,6 +142,7 @@ def _decide_by_proof(session: Session) -> Outcome:
         degraded=reason is not None,
         degradation_reason=reason or (None if decisions else NO_CANDIDATES),
         warnings=warnings,
+        messages=None if violations else messages,
     )
 
 
@@ -249,10 +253,9 @@ def _output(pair: Pair) -> Output:
     return Output(pair.use.id, pair.use.tool, pair.result.text, bool(pair.result.is_error))
 
 
-def _verify(session: Session, decisions: Mapping[str, Decision]) -> list[Violation]:
-    """What the mode's own verification says of the messages that these decisions make."""
+def _verify(session: Session, decisions: Mapping[str, Decision], compacted: Sequence[Message]) -> list[Violation]:
+    """What the mode's own verification says of ``compacted``, the messages that these decisions make."""
     original = session.transcript.messages
-    compacted = apply_edits(session.transcript, edits_of(decisions))
     if session.request.rules_mode == "lossless":
         return lossless_violations(original, compacted)
     stashed = {i: d.text for i, d in decisions.items() if d.check == "stash" and d.text is not None}

@@ -99,6 +99,7 @@ def run_pass(
         for call_id, decision in decisions.items():
             if decision.disk is not None and decision.disk.path in changed:
                 decisions[call_id] = CHANGED_BEFORE_EMIT
+        outcome = replace(outcome, messages=None)
 
 
 def _session_of(transcript: Transcript, request: TranscriptCompactionRequest, context: PassContext) -> Session:
@@ -122,7 +123,7 @@ def _result(
     session: Session, outcome: Outcome, decisions: Mapping[str, Decision], started: float
 ) -> TranscriptCompactionResult:
     edits = edits_of(decisions)
-    messages = apply_edits(session.transcript, edits)
+    messages = apply_edits(session.transcript, edits) if outcome.messages is None else outcome.messages
     records = list(_records(session, decisions))
     tokens_before, tokens_after = _count_tokens(session, records, decisions)
     cost = cache_cost(
