@@ -104,10 +104,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _stop)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    _have_streams()
     sys.exit(_run(given))
+
+
+def _have_streams() -> None:
+    """Opens what the caller closed, so that no file of ours is ever taken for standard output."""
+    for name, number, mode in (("stdin", 0, os.O_RDONLY), ("stdout", 1, os.O_WRONLY), ("stderr", 2, os.O_WRONLY)):
+        stream = getattr(sys, name)
+        if stream is None:
+            os.dup2(os.open(os.devnull, mode), number)
+            opened = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, opened)
+        elif hasattr(stream, "reconfigure") and number:
+            stream.reconfigure(errors="replace")
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
@@ -116,22 +126,20 @@ def _stop(number: int, _frame: FrameType | None) -> None:
 
 
 def _run(given: list[str]) -> int:
-    asked = next((word for word in given if not word.startswith("-")), None)
-    check = COMMANDS[asked].check if asked in COMMANDS else None
     try:
-        if check and asked:
-            _load(check)(given[given.index(asked) + 1 :])
-        build(asked)(given, prog_name="lcc", standalone_mode=True)
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else EXIT_OK
+        code = _command(given)
+        sys.stdout.flush()
+        return code
     except InputError as problem:
         return _say(str(problem), EXIT_BAD_INPUT)
     except WriteError as problem:
         return _say(str(problem), EXIT_FAILED)
-    except BrokenPipeError:
-        # Whoever read our output has gone. Nothing more may be written there, also not at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FAILED
+    except OSError as error:
+        _forget_stdout()
+        if isinstance(error, BrokenPipeError):  # whoever read our output has gone, and knows it
+            return EXIT_FAILED
+        where = f"{error.filename}" if error.filename else "standard output"
+        return _say(f"{where}: {(error.strerror or str(error)).lower()}", EXIT_FAILED)
     except Exception as error:
         if os.environ.get("LCC_TRACEBACK"):
             raise
@@ -139,7 +147,23 @@ def _run(given: list[str]) -> int:
         return _say(f"a fault in lcc itself, {words}; LCC_TRACEBACK=1 shows where", EXIT_FAILED)
     except KeyboardInterrupt:
         return _say("interrupted", _INTERRUPTED)
+
+
+def _command(given: list[str]) -> int:
+    asked = next((word for word in given if not word.startswith("-")), None)
+    check = COMMANDS[asked].check if asked in COMMANDS else None
+    if check and asked:
+        _load(check)(given[given.index(asked) + 1 :])
+    try:
+        build(asked)(given, prog_name="lcc", standalone_mode=True)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else EXIT_OK
     return EXIT_OK
+
+
+def _forget_stdout() -> None:
+    """What standard output did not take must not be tried again when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(problem: str, code: int) -> int:

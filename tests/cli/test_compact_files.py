@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli.cli_world import World
+from cli.cli_world import LCC, World
 
 UUID = '"uuid":"00000000-0000-0000-0000-00000000000%d","parentUuid":null'
 
@@ -323,6 +323,45 @@ def test_a_reader_that_goes_away_is_no_traceback(world: World) -> None:
     assert "Traceback" not in process.stderr.read().decode()
     assert process.wait(timeout=60) in (0, 1)
     process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    "words", [("compact", "session.jsonl", "--rules-mode", "lossless"), ("explain", "report.json")]
+)
+def test_an_output_that_is_full_is_one_line_and_exit_1(world: World, words: tuple[str, ...]) -> None:
+    """Standard output on a full disk."""
+    world.compact("-o", "out.jsonl", "-r", "report.json")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [LCC, *words],
+            cwd=world.folder,
+            env=world.environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    said = done.stderr.decode()
+    assert said.splitlines()[-1] == "lcc: standard output: no space left on device"
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_stream_that_is_closed_does_no_harm(world: World, closed: int) -> None:
+    """The answer is in its file, and no file of ours was taken for the stream."""
+    script = f"exec {closed}>&-; exec {LCC} compact session.jsonl --rules-mode recoverable -o out.jsonl -r report.json"
+
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=world.folder, env=world.environment(), capture_output=True, timeout=60, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads((world.folder / "report.json").read_text())["worth_it"] is True
+    world.compact("-o", "other.jsonl")
+    assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "other.jsonl").read_bytes()
 
 
 def test_a_second_pass_changes_nothing_more(world: World) -> None:
