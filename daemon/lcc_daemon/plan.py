@@ -69,16 +69,21 @@ def summary_line(report: Report, figures: Figures) -> str:
     """What was kept and what was removed, in tokens, for the one line that the user reads."""
     before, after, _ = figures
     calls = cast("int", report["tool_calls_total"])
-    gone = sum(
-        cast("int", report[key] or 0)
-        for key in ("tool_calls_trimmed", "tool_calls_dropped", "tool_calls_deduped", "tool_calls_replaced")
-    )
+    pointed = _count(report, "tool_calls_deduped") + _count(report, "tool_calls_replaced")
+    judged = _count(report, "tool_calls_trimmed") + _count(report, "tool_calls_dropped")
+    removed = [f"{pointed} can be had back and left a pointer"] if pointed or not judged else []
+    if judged:
+        removed.append(f"{judged} cut or dropped on the judge's word")
     share = round(100 * (before - after) / before) if before else 0
     about = "" if figures.is_real else "~"
     return (
-        f"kept every message and {calls - gone} of {calls} tool results; {gone} can be had back and left a pointer: "
+        f"kept every message and {calls - pointed - judged} of {calls} tool results; {', '.join(removed)}: "
         f"{about}{thousands(before)} to ~{thousands(after)} tokens (-{share} %)"
     )
+
+
+def _count(report: Report, key: str) -> int:
+    return cast("int", report[key] or 0)
 
 
 def thousands(tokens: int) -> str:

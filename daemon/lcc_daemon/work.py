@@ -123,7 +123,7 @@ class Work:
         key = (event.session_id, event.agent_id)
         state = state_folder(env)
         lent = Help(
-            context=self._context(config, event),
+            context=self._context(config, event, env),
             judge_client=self._judge_client,
             keep_report=lambda event, report: self._keep_report(state, event, report),
             figures=self._figures,
@@ -140,15 +140,15 @@ class Work:
         return done
 
     @staticmethod
-    def _context(config: Config, event: Event) -> PassContext:
-        """Where `stashed` puts what it removes, told which session and file will name it."""
+    def _context(config: Config, event: Event, env: Mapping[str, str]) -> PassContext:
+        """The asking session's keys, and where `stashed` puts what it removes, which this session will name."""
         if config.rules_mode != "stashed":
-            return PassContext()
+            return PassContext(environ=env)
         from lcc.stash import UNNAMED_SESSION, Stash, stash_folder
 
-        folder = Path(config.stash_dir) if config.stash_dir else stash_folder()
+        folder = Path(config.stash_dir) if config.stash_dir else stash_folder(env)
         source = event.transcript_path if event.transcript_path.startswith("/") else None
-        return PassContext(stash=Stash(folder, event.session_id or UNNAMED_SESSION, source))
+        return PassContext(stash=Stash(folder, event.session_id or UNNAMED_SESSION, source), environ=env)
 
     def _log_pass(self, env: Mapping[str, str], report: Report) -> None:
         from lcc.request_log import RequestLogError, append, log_path

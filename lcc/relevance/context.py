@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,3 +27,5 @@ class PassContext:
     """Called with the judge's answered and total requests."""
     deadline: float | None = None
     """`time.monotonic` value after which a judge is no longer waited for."""
+    environ: Mapping[str, str] | None = None
+    """Whose keys and addresses a judge is asked with; None: this process's."""

@@ -157,6 +157,7 @@ def _decide_by_judge(session: Session) -> Outcome:
         request,
         progress=context.progress,
         deadline=context.deadline,
+        environ=context.environ,
         cache=_decisions_cache(session),
     )
     decisions = dict(judged.decisions)

@@ -1,0 +1,144 @@
+"""What a compaction costs whoever waits for it: the whole process of the hook client, with a warm daemon.
+
+    python scripts/bench_hook.py                     # sessions of 1, 5 and 20 MB, 15 rounds
+    python scripts/bench_hook.py --sizes 1 --rounds 40 --python /usr/bin/python3
+
+Each round runs, one after the other and so under the same load: a bare `python3 -I -S -E -c pass`, the hook client
+with `compact`, and `lcc compact` in a fresh process over the same messages. Times are from start to exit, with the
+event on stdin. The session's size is that of its texts as Claude Code keeps them; the event, which shows each output
+twice, is about twice as large. The daemon is started for the run in folders of its own, and stopped.
+
+`daemon` is the time from the whole request to the whole answer as `lcc-daemon status` gives it, and `client` what is
+left of the hook client's process beside it: start, reading stdin, handing it over, printing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[1]
+CLIENT = CHECKOUT / "hook" / "lcc_hook" / "client.py"
+
+
+def make_event(project: Path, megabytes: float) -> bytes:
+    """An event of a session that read files (three of four calls) and ran commands, all files still on disk."""
+    messages: list[dict[str, object]] = [{"role": "user", "text": "Mend the parser.", "toolUses": []}]
+    size, number = 0, 0
+    while size < megabytes * 1e6:
+        lines = [f"    value_{number}_{index} = compute(cursor, {index * 7919 % 1000})" for index in range(150)]
+        text = "".join(f"{line}\n" for line in lines)
+        if number % 4 == 3:
+            tool, given, output = "Bash", {"command": f"pytest -q tests/test_{number}.py"}, "\n".join(lines[:60])
+        else:
+            path = project / f"module_{number}.py"
+            path.write_text(text)
+            tool, given = "Read", {"file_path": str(path)}
+            output = "\n".join(f"{index}\t{line}" for index, line in enumerate(lines, 1))
+        call = f"toolu_{number:06}"
+        use = {"tool_use_id": call, "tool": tool, "input": given, "result": {}, "text": output}
+        result = {"tool_use_id": call, "text": output, "isError": False, "result": {}}
+        messages.append({"role": "assistant", "text": f"Step {number}.", "toolUses": [use], "handle": f"a{number}"})
+        messages.append({"role": "user", "text": "", "toolUses": [], "toolResults": [result], "handle": f"r{number}"})
+        size += len(json.dumps(output)) + 600  # the rest of its two lines in the session file
+        number += 1
+    event = {"v": 1, "trigger": "manual", "session_id": "bench", "cwd": str(project), "options": {}}
+    return json.dumps({**event, "messages": messages}, separators=(",", ":")).encode()
+
+
+def timed(words: list[str], stdin: Path, env: dict[str, str]) -> tuple[float, bytes]:
+    """Milliseconds of one whole process, and its stdout."""
+    with open(stdin, "rb") as file:
+        began = time.perf_counter()
+        done = subprocess.run(words, stdin=file, capture_output=True, env=env, check=False)
+        took = (time.perf_counter() - began) * 1000
+    if done.returncode:
+        raise SystemExit(f"{words}: exit {done.returncode}: {done.stderr.decode()[-500:]}")
+    return took, done.stdout
+
+
+def measure(root: Path, megabytes: float, rounds: int, python: str, env: dict[str, str]) -> None:
+    project = root / f"project-{megabytes}"
+    project.mkdir()
+    event = root / f"event-{megabytes}.json"
+    event.write_bytes(make_event(project, megabytes))
+    payload = root / f"payload-{megabytes}.json"
+    payload.write_text(json.dumps({"messages": json.loads(event.read_bytes())["messages"]}))
+    nothing = root / "nothing"
+    nothing.touch()
+    bare = [python, "-I", "-S", "-E", "-c", "pass"]
+    hook = [python, "-I", "-S", "-E", str(CLIENT), "compact"]
+    fresh = [str(Path(sys.executable).with_name("lcc")), "compact", str(payload), "--provider", "rules"]
+    fresh += ["--rules-mode", "recoverable", "--workspace-root", str(project), "-o", str(root / "out.json")]
+    manage = [sys.executable, "-m", "lcc_daemon"]
+    subprocess.run([*manage, "restart"], env=env, check=True, capture_output=True)
+    for _ in range(2):
+        _, plan = timed(hook, event, env)
+    if json.loads(plan)["action"] not in ("replace", "parts"):
+        raise SystemExit(f"the daemon handed over: {plan[:300]!r}")
+    times: dict[str, list[float]] = {"bare": [], "hook": [], "fresh": []}
+    for _ in range(rounds):
+        times["bare"].append(timed(bare, nothing, env)[0])
+        times["hook"].append(timed(hook, event, env)[0])
+        times["fresh"].append(timed(fresh, nothing, env)[0])
+    status = json.loads(subprocess.run([*manage, "status", "--json"], env=env, capture_output=True).stdout)
+    middle = {name: statistics.median(each) for name, each in times.items()}
+    daemon = float(status["latency_ms"]["p50"])
+    print(
+        f"{megabytes:>5g} MB ({event.stat().st_size / 1e6:.1f} MB event)  "
+        f"bare {middle['bare']:.1f} ms ({min(times['bare']):.1f})  "
+        f"hook {middle['hook']:.1f} ms ({min(times['hook']):.1f})  "
+        f"= daemon {daemon:.1f} + client {middle['hook'] - daemon:.1f}  "
+        f"fresh {middle['fresh']:.1f} ms ({min(times['fresh']):.1f})  |  "
+        f"hook/bare {middle['hook'] / middle['bare']:.1f}  fresh/hook {middle['fresh'] / middle['hook']:.1f}"
+    )
+
+
+def measure_nothing(root: Path, rounds: int, python: str, env: dict[str, str]) -> None:
+    """The client's own cost: a hook that says next to nothing to a warm daemon."""
+    small = root / "small.json"
+    small.write_text('{"session_id":"bench"}')
+    words = [python, "-I", "-S", "-E", str(CLIENT), "post-compact"]
+    bare = [python, "-I", "-S", "-E", "-c", "pass"]
+    times = [(timed(bare, small, env)[0], timed(words, small, env)[0]) for _ in range(rounds)]
+    one, other = (statistics.median(each) for each in zip(*times, strict=True))
+    best = [min(each) for each in zip(*times, strict=True)]
+    shown = f"bare {one:.1f} ms ({best[0]:.1f})  hook {other:.1f} ms ({best[1]:.1f})  ratio {other / one:.2f}"
+    print(f"  a command hook that says next to nothing: {shown}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=float, nargs="+", default=[1, 5, 20], help="session sizes in MB")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--python", default=shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable)
+    options = parser.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="lcc-bench-"))
+    env = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("LCC_")},
+        "LCC_RUNTIME_DIR": str(root / "run"),
+        "LCC_STATE_DIR": str(root / "state"),
+        "LCC_PYTHON": sys.executable,
+        "LCC_BUDGET_MS": "30000",
+        "LCC_MIN_REDUCTION": "0.1",
+    }
+    print(f"median of {options.rounds} rounds (minimum in brackets); {options.python}")
+    try:
+        for size in options.sizes:
+            measure(root, size, options.rounds, options.python, env)
+        measure_nothing(root, 3 * options.rounds, options.python, env)
+    finally:
+        subprocess.run([sys.executable, "-m", "lcc_daemon", "stop"], env=env, capture_output=True, check=False)
+        shutil.rmtree(root, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
