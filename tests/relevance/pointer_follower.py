@@ -6,6 +6,7 @@ with its own expressions, and fetches what they name the way a reader of the ses
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -26,7 +27,7 @@ _IDENTICAL = re.compile(r"\[identical output kept at (\S+)\]")
 _LINES = re.compile(r"\[output = lines (\d+)-(\d+) of (\S+)\]")
 _REREAD = re.compile(r"\[removed: re-read (.*?) to recover(; content verified on disk at compaction time)?\]")
 _RANGE = re.compile(r"(.*) \(lines (\d+)-(\d+)\)")
-_RERUN = re.compile(r"\[removed: re-run `([^`]*)` to recover\]")
+_STASHED = re.compile(r"\[removed: [0-9]+ tokens · lcc recall ([0-9a-f]{12})\]")
 _REMINDER = re.compile(r"\n\n<system-reminder>.*</system-reminder>\n*", re.DOTALL)
 _CODEX_HEADER = re.compile(
     r"(?:(?:Chunk ID|Wall time|Exit code|Process exited|Original token count)[^\n]*\n)+Output:\n"
@@ -95,11 +96,12 @@ def follow(
     session_cwd: str | None = None,
     root: str | None = None,
     verified: bool | None = None,
+    recall: Callable[[str], str] | None = None,
 ) -> dict[str, str]:
     """Check that nothing but results changed and that every note gives back what it stands for.
 
     ``file_of`` None: no pointer to a file may occur. ``verified`` says which of the two forms of a file pointer
-    must be used. Returns the new texts of the replaced results, by call id.
+    must be used. ``recall`` gives back what is stashed under an id. Returns the replaced results' new texts, by call id.
     """
     require_rest_untouched(original, compacted)
     before = results(original)
@@ -127,6 +129,9 @@ def follow(
                 raise BrokenPointerError(f"{old.id}: {note!r} where no file may be pointed at")
             _require(verified is None or verified == bool(found[2]), old, f"{note!r} has the wrong form")
             _check_file(old, removed, found[1], file_of, session_cwd, root)
+        elif (found := _STASHED.fullmatch(note)) and recall is not None:
+            _require(recall(found[1]) == removed, old, f"{note} is not what was removed")
+            _require(hashlib.sha256(removed.encode()).hexdigest().startswith(found[1]), old, f"{note} has a wrong id")
         else:
             raise BrokenPointerError(f"{old.id}: {new[:200]!r} is no note")
     return replaced

@@ -39,6 +39,13 @@ def three_rounds(*, any_disk: bool) -> st.SearchStrategy[list[list[Op]]]:
     return st.tuples(st.lists(op, min_size=4, max_size=24), later, later).map(list)
 
 
+def recall(object_id: str) -> str:
+    """What the stash holds under an id, asked for as the user would."""
+    from lcc.stash import Stash, stash_folder
+
+    return Stash(stash_folder()).get(object_id).decode()
+
+
 class Passes:
     """Passes over one growing session; each output is the next one's input."""
 
@@ -79,17 +86,19 @@ def check_proven_rounds(passes: Passes, rounds: list[list[Op]], *, verified: boo
         replaced = follow(
             world.messages,
             passes.compacted,
-            file_of=file_of if mode == "recoverable" else None,
+            file_of=None if mode == "lossless" else file_of,
             session_cwd=passes.session_cwd,
             root=passes.root,
             verified=verified,
+            recall=recall if mode == "stashed" else None,
         )
         assert {call: replaced.get(call) for call in notes} == notes
         notes = replaced
         check_guards(passes, given)
         check_report(passes, given)
-        verify = verify_lossless if mode == "lossless" else verify_recoverable
-        assert verify(given, passes.compacted) == []
+        if mode != "stashed":
+            verify = verify_lossless if mode == "lossless" else verify_recoverable
+            assert verify(given, passes.compacted) == []
 
 
 def check_guards(passes: Passes, given: list[Message]) -> None:
@@ -145,6 +154,18 @@ def test_pointers_verified_on_disk_give_everything_back(
     with tempfile.TemporaryDirectory() as folder:
         world = World(Path(folder), snake)
         passes = Passes(world, session_cwd=session_cwd, preserve_recent=preserve_recent, rules_mode="recoverable")
+        passes.options["workspace_root"] = passes.root
+        check_proven_rounds(passes, rounds, verified=True)
+
+
+@given(three_rounds(any_disk=True), st.booleans(), st.sampled_from([0, 1, 1, 2, 6, 50]))
+@SETTINGS
+def test_what_is_stashed_can_be_recalled(rounds: list[list[Op]], session_cwd: bool, preserve_recent: int) -> None:
+    """stashed: the file, a kept result or the stash holds what was removed, and the stash holds it for good."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCC_STASH_DIR", os.path.join(folder, "stash"))
+        world = World(Path(folder))
+        passes = Passes(world, session_cwd=session_cwd, preserve_recent=preserve_recent, rules_mode="stashed")
         passes.options["workspace_root"] = passes.root
         check_proven_rounds(passes, rounds, verified=True)
 
