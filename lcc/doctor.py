@@ -203,6 +203,7 @@ def _daemon(run: Run) -> Iterator[Check]:
         yield Check("daemon", "problem", f"lcc-daemon status failed (exit {code})", "reinstall lcc")
         return
     yield _daemon_state(status)
+    yield _environment(status)
     path = str(status.get("socket", ""))
     long = os.path.dirname(path) != status.get("runtime_folder")
     found = f"{len(os.fsencode(path))} bytes: {path}"
@@ -226,6 +227,33 @@ def _daemon_state(status: dict[str, object]) -> Check:
         return Check("daemon", "note", f"{status.get('other')}", "lcc-daemon stop --all ends it now")
     problem = str(status.get("problem") or state)
     return Check("daemon", "problem", problem, "see above" if state == "refused" else "lcc-daemon restart")
+
+
+def _environment(status: Mapping[str, object]) -> Check:
+    """The plugin's own Python environment, which a session start with the plugin builds."""
+    left = Path(str(status.get("runtime_folder"))) / "plugin-data"
+    try:
+        data = Path(left.read_text(encoding="utf-8", errors="surrogateescape").strip())
+    except OSError:
+        return Check("environment", "note", "no session has started with the plugin since this computer did")
+    build = _first_line(data / "venv" / "lcc-build")
+    if build == status.get("build"):
+        return Check("environment", "ok", f"{data / 'venv'}, build {build}")
+    failed = _first_line(data / "setup-failed")
+    if failed:
+        step = f"see {data / 'setup.log'}; the next session start tries again"
+        return Check("environment", "problem", f"could not be set up: {failed}", step)
+    found = f"build {build}, and {status.get('build')} is needed" if build else "not there yet"
+    step = f"start a session and wait a minute; its log is {data / 'setup.log'}"
+    return Check("environment", "note", f"{data / 'venv'}: {found}", step)
+
+
+def _first_line(file: Path) -> str:
+    try:
+        with open(file, encoding="utf-8", errors="replace") as opened:
+            return opened.readline(1000).strip()
+    except OSError:
+        return ""
 
 
 def _state(env: Mapping[str, str]) -> Check:

@@ -33,6 +33,8 @@ from lcc_hook.client import (
 ON_LINUX: bool = sys.platform.startswith("linux")
 START_BUDGET = 8.0
 """Seconds for a call that must start the daemon first. LCC_START_BUDGET_MS replaces it."""
+SECOND_WAIT = 2.0
+"""Seconds that a silent daemon gets on top, unless the system says that it is stopped."""
 TERM_WAIT = 2.0
 """Seconds that a daemon which does not answer gets between SIGTERM and SIGKILL."""
 BACK_OFF = (3, 60.0, 300.0)
@@ -68,6 +70,8 @@ def serve(
                 return "", words
             arm(4 * budget)
     if silent is not None:
+        if wakes_up(silent):
+            return ask(silent, header, chunks)
         end_hung(folder, peer_pid(silent))
     start_daemon(folder, env)
     line = connect(socket_path(folder))
@@ -270,7 +274,7 @@ def detach(words: "list[bytes]", env: "dict[bytes, bytes]", writer: int, said: i
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (nothing, said, said, writer)]
         for target, fd in enumerate(high):
             os.dup2(fd, target)
-        os.closerange(4, 256)
+        os.closerange(4, 1024)
         os.execve(words[0], words, env)
     except BaseException as error:
         os.write(3, f"{name_of(words[0])} cannot be started: {error}\n".encode("utf-8", "replace"))
@@ -297,6 +301,18 @@ def refuse_after_crashes(folder: bytes, now: float) -> None:
 
 
 # ---------------------------------------------------------------- ending one that hangs
+
+
+def wakes_up(line: "socket.socket") -> bool:
+    """Whether a silent daemon greets after all: a machine that swaps is slow, and its daemon must not pay for it."""
+    pid = peer_pid(line)
+    if pid is not None and state_of(pid) == b"T":
+        return False
+    try:
+        greet(line, SECOND_WAIT)
+    except (SilentError, AbsentError):
+        return False
+    return True
 
 
 def end_hung(folder: bytes, pid: "int | None") -> None:
@@ -341,6 +357,15 @@ def peer_pid(line: "socket.socket") -> "int | None":
         return line.getsockopt(0, 2)
     except OSError:
         return None
+
+
+def state_of(pid: int) -> bytes:
+    """The process's state as one letter (T: stopped); empty where it is gone or the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0]
+    except OSError:
+        return b""
 
 
 def start_of(pid: int) -> bytes:

@@ -113,6 +113,26 @@ def test_no_check_shows_a_key(world: World, monkeypatch: pytest.MonkeyPatch) -> 
     assert "secret-key" not in render(list(checks.values()))
 
 
+def test_the_plugins_environment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not yet, failed with its reason, of another build, ready: each is told apart."""
+    from lcc_hook.client import BUILD
+
+    assert "no session has started" in look(world, monkeypatch)["environment"].found
+    data = world.root / "data"
+    (data / "venv").mkdir(parents=True)
+    world.runtime.mkdir(mode=0o700)
+    (world.runtime / "plugin-data").write_text(f"{data}\n")
+    assert "not there yet" in look(world, monkeypatch)["environment"].found
+    (data / "setup-failed").write_text("no network\n")
+    failed_one = look(world, monkeypatch)["environment"]
+    assert (failed_one.state, failed_one.found) == ("problem", "could not be set up: no network")
+    (data / "venv" / "lcc-build").write_text("0.0.1\n")
+    (data / "setup-failed").unlink()
+    assert f"build 0.0.1, and {BUILD} is needed" in look(world, monkeypatch)["environment"].found
+    (data / "venv" / "lcc-build").write_text(f"{BUILD}\n")
+    assert look(world, monkeypatch)["environment"].state == "ok"
+
+
 def test_the_folders(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A state folder open to others, a stash that is unsafe, a socket path that had to move."""
     world.state.mkdir()

@@ -110,6 +110,35 @@ def test_a_hung_daemon_is_ended_and_replaced_within_the_call(world: World) -> No
     assert len(world.processes()) == 1
 
 
+def test_a_daemon_that_is_only_slow_is_waited_for_and_not_killed(world: World) -> None:
+    """It greets late, as on a machine that swaps: the same process serves the call."""
+    pid = world.start()
+    path, moved = world.socket_file, world.runtime / "moved.sock"
+    path.rename(moved)
+    door = socket.socket(socket.AF_UNIX)
+    door.bind(str(path))
+    door.listen()
+
+    def pass_on() -> None:
+        near, _ = door.accept()
+        far = socket.socket(socket.AF_UNIX)
+        far.connect(str(moved))
+        threading.Thread(target=copy, args=(near, far), daemon=True).start()
+        time.sleep(1.6)  # longer than a greeting may take, shorter than what a slow one gets on top
+        copy(far, near)
+
+    def copy(source: socket.socket, target: socket.socket) -> None:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+    threading.Thread(target=pass_on, daemon=True).start()
+    assert world.plan(make_event(world))["action"] == "replace"
+    assert is_running(pid)
+    assert world.processes() == [pid]
+    door.close()
+
+
 def test_a_hung_daemon_that_cannot_be_identified_is_left_alone(world: World) -> None:
     """Where the pid file names another process or start, nobody is killed: the call is handed over."""
     pid = world.start()
