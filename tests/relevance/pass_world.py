@@ -54,6 +54,7 @@ SNIPPETS = (
     "Output:",
     "Wall time: 3 seconds",
     "x" * 90,
+    "a line as long as a paragraph, " * 15,
     "a line that is common in logs, INFO 200 OK",
     "a line that is common in logs, INFO 200 OK",
 )

@@ -101,7 +101,7 @@ def follow(
     """Check that nothing but results changed and that every note gives back what it stands for.
 
     ``file_of`` None: no pointer to a file may occur. ``verified`` says which of the two forms of a file pointer
-    must be used. ``recall`` gives back what is stashed under an id. Returns the replaced results' new texts, by call id.
+    must be used. ``recall`` gives back what is stashed under an id. Returns the new texts of replaced results by id.
     """
     require_rest_untouched(original, compacted)
     before = results(original)
