@@ -71,7 +71,9 @@ def block_edits(message: Message, edits: Edits, ascii_only: bool) -> Iterator[tu
 
 def encode_string(text: str, ascii_only: bool) -> bytes:
     """A JSON string: as JSON.stringify writes it, or with every non-ASCII character escaped."""
-    return json.dumps(text).encode() if ascii_only else orjson.dumps(text)
+    if ascii_only:
+        return json.dumps(text).encode()
+    return b"%b" % orjson.dumps(text)  # a copy: what orjson returns keeps a buffer of some kilobytes alive
 
 
 def _text_path(result: ToolResult) -> Path:

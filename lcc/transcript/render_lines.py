@@ -196,11 +196,12 @@ class _Plan:
     def write(self) -> bytes:
         """The file's bytes with the plan carried out."""
         raw = self.raw
-        pieces: list[bytes] = []
+        view = memoryview(raw)
+        pieces: list[bytes | memoryview] = []
         position = 0
         for document in sorted(self.removed | self.splices.keys()):
             start, end = self.documents[document]
-            pieces.append(raw[position:start])
+            pieces.append(view[position:start])
             position = end
             if document not in self.removed:
                 pieces.append(self.splices[document].apply(raw, start, end))
@@ -208,14 +209,13 @@ class _Plan:
                 position = end + 2
             elif _starts_line(pieces) and raw[end : end + 1] == b"\n":
                 position = end + 1
-        pieces.append(raw[position:])
+        pieces.append(view[position:])
         return b"".join(pieces)
 
 
-def _starts_line(pieces: list[bytes]) -> bool:
+def _starts_line(pieces: list[bytes | memoryview]) -> bool:
     """Whether what has been written so far ends a line."""
-    last = next((piece for piece in reversed(pieces) if piece), b"\n")
-    return last.endswith(b"\n")
+    return next((piece[-1] for piece in reversed(pieces) if piece), 0x0A) == 0x0A
 
 
 def _surviving(parents: Mapping[str, str | None]) -> dict[str, str | None]:
