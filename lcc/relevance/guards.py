@@ -76,9 +76,10 @@ class Names:
     """The paths, file names, URLs and call ids that some texts name."""
 
     def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = [text[:_LONGEST_NAMED_TEXT] for text in texts]
         words: set[str] = set()
-        for text in texts:
-            words.update(word.rstrip(_TRAILING) for word in _NAMED.findall(text[:_LONGEST_NAMED_TEXT]))
+        for text in self._texts:
+            words.update(word.rstrip(_TRAILING) for word in _NAMED.findall(text))
         self._words = frozenset(word.removeprefix("./").removeprefix("@").partition(":")[0] for word in words)
         self._urls = frozenset(word for word in words if "://" in word)
 
@@ -92,6 +93,9 @@ class Names:
         rest = path.removeprefix("./").rstrip("/")
         if rest in self._words:
             return True
+        if not _NAMED.fullmatch(rest):  # a path with a blank or a bracket in it is no single word of a text
+            name = rest.rpartition("/")[2]
+            return bool(name) and any(name in text for text in self._texts)
         parts = rest.split("/")
         return any("/".join(parts[start:]) in self._words for start in range(max(0, len(parts) - 12), len(parts)))
 

@@ -339,6 +339,24 @@ def test_what_is_not_named_may_go(words: str) -> None:
     assert session_with().compact("recoverable", question=f"See {words}").texts["r"] == NOTE
 
 
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/w/p/my notes.md", "Look at my notes.md, please"),
+        ("/w/p/app/(group)/[slug]/page.tsx", "Mend app/(group)/[slug]/page.tsx"),
+        ("/w/p/it's.py", "See it's.py"),
+    ],
+)
+def test_a_path_that_is_no_single_word_is_found_in_the_words(path: str, words: str) -> None:
+    """§5: a call named in a recent user turn is kept, also where its path has blanks, brackets or quotes in it."""
+    session = MadeSession(cwd=CWD)
+    session.call("Read", {"file_path": path}, ROWS, id="r")
+    session.filler()
+
+    assert session.compact("recoverable", question=words).reason("r") == "named_in_goal_or_recent_turns"
+    assert session.compact("recoverable", question="See b.py").texts["r"] == f"[removed: re-read {path} to recover]"
+
+
 def test_verify_recoverable_checks_each_pointer() -> None:
     """§5: texts and inputs are unchanged, and each pointer names its own call's path or allowlisted command."""
     session = session_with()
