@@ -14,7 +14,7 @@ from typing import NamedTuple
 from lcc.relevance.decision import Decision, StashRecovery
 from lcc.relevance.notes import find_note, stash_note
 from lcc.relevance.stash_policy import DEFAULT_POLICY, SHORT, StashChoice, StashPolicy, choose_for_stash
-from lcc.relevance.verification import Violation, changed_results, untouched_violations
+from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.stash import Stash, StashError, Stored, bytes_of_text
 from lcc.transcript import Json, Message, Pair, Transcript, parse_payload
 
@@ -148,27 +148,38 @@ def stashed_violations(
     found = untouched_violations(original, compacted)
     if found:
         return found
+    named: list[tuple[Change, str, bytes]] = []
     for change in changed_results(original, compacted):
         note = find_note(change.after.text)
         if note is None or note.kind != "stash" or note.target is None:
             continue
-        problem = _note_problem(bytes_of_text(change.before.text), note.target, stash)
-        if change.after.text != note.text:
-            problem = "something stands behind its note"
-        if problem:
-            found.append(Violation(change.before.tool_use_id, problem))
+        content = bytes_of_text(change.before.text)
+        sha256 = hashlib.sha256(content).hexdigest()
+        if not sha256.startswith(note.target):
+            found.append(Violation(change.before.tool_use_id, "its note names other bytes than the ones that went"))
+        elif change.after.text != note.text:
+            found.append(Violation(change.before.tool_use_id, "something stands behind its note"))
+        else:
+            named.append((change, sha256, content))
+    if stash is not None and named:
+        found += _unfollowed(named, stash)
     return found
 
 
-def _note_problem(content: bytes, target: str, stash: Stash | None) -> str | None:
-    if not hashlib.sha256(content).hexdigest().startswith(target):
-        return "its note names other bytes than the ones that went"
-    if stash is None:
-        return None
+def _unfollowed(named: Sequence[tuple[Change, str, bytes]], stash: Stash) -> list[Violation]:
+    """The notes for which the stash does not give the bytes that went."""
     try:
-        return None if stash.get(target) == content else "the stash gives other bytes than the ones that went"
-    except (StashError, OSError) as error:
-        return f"its note cannot be followed: {error}"
+        given = stash.get_many(sha256 for _, sha256, _ in named)
+    except OSError as error:
+        return [Violation(change.before.tool_use_id, f"the stash cannot be read: {error}") for change, *_ in named]
+    found = []
+    for change, sha256, content in named:
+        outcome = given[sha256]
+        if isinstance(outcome, StashError):
+            found.append(Violation(change.before.tool_use_id, f"its note cannot be followed: {outcome}"))
+        elif outcome != content:
+            found.append(Violation(change.before.tool_use_id, "the stash gives other bytes than the ones that went"))
+    return found
 
 
 def _decision(item: ToStash, size: int, sha256: str, note: str, outcome: Stored | OSError | None) -> Decision:

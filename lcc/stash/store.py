@@ -144,6 +144,34 @@ class Stash:
                 continue
         raise damage or self._unknown(object_id)
 
+    def get_many(self, shas: Iterable[str]) -> dict[str, bytes | StashError]:
+        """The bytes of each object by its full sha256, or what is wrong with it; the newest packs are asked first.
+
+        Raises ``OSError`` when an object was not found and a pack cannot be read.
+        """
+        found: dict[str, bytes | StashError] = {}
+        missing = dict.fromkeys(shas)
+        unreadable: OSError | None = None
+        for pack in pack_files(self.folder):
+            if not missing:
+                break
+            try:
+                places = [place for sha in missing for place in find_in_pack(pack, sha)]
+                for place in places:
+                    try:
+                        found[place.sha256] = read_object(place)
+                        missing.pop(place.sha256, None)
+                    except DamagedObjectError as error:
+                        found.setdefault(place.sha256, error)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                unreadable = error
+        absent = [sha for sha in missing if sha not in found]
+        if absent and unreadable is not None:
+            raise unreadable
+        return found | {sha: self._unknown(sha) for sha in absent}
+
     def resolve(self, object_id: str) -> str:
         """The full sha256 for an id of 12 or more hex digits. Raises as ``get``."""
         return self._resolved(object_id)[0].sha256
