@@ -130,10 +130,11 @@ def _from_file(file: Path, named: bool) -> Iterator[tuple[str, object]]:
 
 
 def _from_options(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """The plugin's options; one that is not ours (a newer plugin's) or not set is passed over."""
+    """The plugin's options, typed or as text; one that is not ours (a newer plugin's) or not set is passed over."""
     for key, value in options.items():
         if key in _RULES and value is not None and value != "":
-            yield key, _checked(key, value, "the plugin's options")
+            typed = _from_text(key, value) if isinstance(value, str) else value
+            yield key, _checked(key, typed, "the plugin's options")
 
 
 def _from_env(env: Mapping[str, str]) -> Iterator[tuple[str, object]]:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -233,7 +234,7 @@ class Work:
         if hook.get("agent_id") or not path.startswith("/") or not cwd.startswith("/"):
             return Answer()
         try:
-            config = load_config(env)
+            config = load_config(env, _options_of(env))
             if not config.enabled:
                 return Answer()
             transcript = self.sessions.transcript(session, Path(path))
@@ -248,7 +249,7 @@ class Work:
     ) -> bytes:
         """The guide's text; the compacted session, the report and what to give back are kept privately beside it."""
         # No judge here: the summary asks one anyway, and only what is proven on disk is of use to it.
-        request = request_for(load_config({**env, "LCC_PROVIDER": "rules"}), question, cwd, None)
+        request = request_for(replace(config, provider="rules"), question, cwd, None)
         compacted, report = run_pass(
             transcript, request, lambda result: (render(transcript, result.edits), result.report)
         )
@@ -317,6 +318,12 @@ class Work:
 
 _PLACES = frozenset(("LCC_CONFIG", "LCC_STATE_DIR", "LCC_STASH_DIR"))
 """LCC_* variables of the daemon's own environment that hold for sessions that do not set them."""
+
+
+def _options_of(env: Mapping[str, str]) -> dict[str, str]:
+    """The plugin's options as Claude Code gives them to a command hook: variables, all text."""
+    start = "CLAUDE_PLUGIN_OPTION_"
+    return {key.removeprefix(start).lower(): value for key, value in env.items() if key.startswith(start)}
 
 
 def _refusal(reason: str, say: str) -> Done:

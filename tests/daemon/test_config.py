@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from daemon.daemon_world import World, make_event
+from daemon.daemon_world import PYTHON, World, make_event
 
 from lcc.config import Config, ConfigError, config_file, load_config, state_folder
 
@@ -156,18 +158,24 @@ def test_the_plugins_options_are_honoured(world: World) -> None:
 
 
 def test_stashed_puts_its_objects_where_the_configuration_says(world: World) -> None:
-    """`rules_mode = "stashed"` with a folder of one's own: the objects are there before the plan is out."""
+    """`rules_mode = "stashed"` with a folder of one's own: what the plan points at can be recalled from there."""
     file = world.root / "home" / ".config" / "lcc" / "config.toml"
     file.parent.mkdir(parents=True)
-    stash = world.root / "stash"
-    file.write_text(f'rules_mode = "stashed"\nstash_dir = "{stash}"\n')
+    file.write_text(f'rules_mode = "stashed"\nstash_dir = "{world.root}/stash"\n')
     event = make_event(world, files=40)
     for path in world.project.iterdir():
         path.unlink()  # nothing is on disk any more: only the stash can give it back
     plan = world.plan(event)
     assert plan["action"] == "replace"
-    assert any("lcc recall" in note for note in plan["results"].values())  # type: ignore[attr-defined]
-    assert [path for path in (stash / "objects").rglob("*") if path.is_file()]
+    originals = {
+        result["tool_use_id"]: result["text"]
+        for message in json.loads(event)["messages"]
+        for result in message.get("toolResults", [])
+    }
+    call, note = next((call, note) for call, note in plan["results"].items() if "lcc recall" in note)  # type: ignore[attr-defined]
+    words = [PYTHON, "-c", "from lcc.cli import main; main()", "recall", note.split()[-1].rstrip("]")]
+    recalled = subprocess.run(words, env=world.env, capture_output=True, check=True, timeout=60).stdout.decode()
+    assert originals[call] in recalled
 
 
 def test_the_request_log_is_off_until_it_is_switched_on(world: World) -> None:

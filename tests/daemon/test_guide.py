@@ -162,6 +162,15 @@ def test_a_session_file_that_is_no_file_gives_no_guide(world: World) -> None:
         assert pre_compact(world, path) == ""
 
 
+def test_the_plugins_options_count_for_the_guide_too(world: World) -> None:
+    """Claude Code gives them to a command hook as variables."""
+    path = write_session(world)
+    stdin = json.dumps({"session_id": SESSION, "transcript_path": str(path), "cwd": str(world.project)})
+    assert world.client("pre-compact", stdin, CLAUDE_PLUGIN_OPTION_ENABLED="false").stdout == b""
+    assert world.client("pre-compact", stdin, CLAUDE_PLUGIN_OPTION_PRESERVE_RECENT="500").stdout == b""
+    assert world.client("pre-compact", stdin, CLAUDE_PLUGIN_OPTION_PRESERVE_RECENT="6").stdout != b""
+
+
 def test_when_each_hook_last_came_is_on_file(world: World) -> None:
     """`lcc doctor` reads it from here."""
     path = write_session(world)
