@@ -63,6 +63,11 @@ def parse_rows(text: str) -> Rows | None:
     return Rows(first, count, 6 if start[1] else 0, start[3], end)
 
 
+def begins_with_row(text: str) -> bool:
+    """Whether ``text`` begins as numbered rows do, whatever comes after."""
+    return _ROW.match(text) is not None
+
+
 def number_lines(lines: Sequence[str], rows: Rows) -> str:
     """``lines`` as the tool shows them, numbered from ``rows.first`` in the style of ``rows``."""
     end = rows.first + len(lines)

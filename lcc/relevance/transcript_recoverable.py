@@ -6,6 +6,7 @@ proxy: no later call can have written the file. Pointers to read-only commands a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,11 +19,17 @@ from lcc.relevance.headers import comparable, header_length
 from lcc.relevance.later_writes import LaterWrites
 from lcc.relevance.notes import REMINDER_START, Note, find_note, reread_note, rerun_note
 from lcc.relevance.proofs import FileText, Proof, prove_read
-from lcc.relevance.rows import content_end, parse_rows
+from lcc.relevance.rows import begins_with_row, content_end, parse_rows
 from lcc.relevance.transcript_lossless import dedupe_note, dedupe_violations
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, Pair, ToolUse, parse_payload
 
+# What a client puts in or behind a command's output: where it cut, where it went, what it wants the model to know.
+_CLIENT_WORDS = re.compile(
+    r"\.\.\. \[[0-9]+ (?:lines|characters) truncated\] \.\.\.|…[0-9]+ (?:tokens|lines|chars) truncated…"
+    r"|^Total output lines: |^Shell cwd was reset to |^<system-reminder>",
+    re.MULTILINE,
+)
 _READ_LIMIT = 2000  # lines that a read tool shows at most; of a longer file it shows the first so many
 _STILL_RUNNING = "Process running with session ID "
 
@@ -168,7 +175,9 @@ def _asked_part(item: _Read) -> Proof | None:
         lines = (rows.first_line, rows.first_line + rows.total - 1)
         whole = read.span is None and read.by_tool and rows.total < _READ_LIMIT
         return Proof(None if whole else lines, 0, rows.end)
-    if read.numbered and not read.by_tool:
+    if read.numbered and (not read.by_tool or begins_with_row(text)):
+        return None  # something besides rows is in it
+    if not read.by_tool and _CLIENT_WORDS.search(text):
         return None
     end = content_end(text) if read.by_tool else len(text)
     if read.span is None and (read.by_tool or text.endswith("\n")):

@@ -94,3 +94,40 @@ def test_a_stub_finds_its_read_where_no_directory_is_known() -> None:
     session.read("/somewhere/sub/a.py", "File unchanged since last read. Refer to the earlier result.")
 
     assert session.compact("lossless").reason(source) == "referred_to_by_unchanged_stub"
+
+
+CUT = [
+    TEXT + "\n\n... [19966 characters truncated] ...\n\n" + TEXT,
+    TEXT + "\n\n... [560 lines truncated] ...",
+    TEXT + "…5321 tokens truncated…" + TEXT,
+    "Total output lines: 812\n\n" + TEXT,
+    TEXT + "Shell cwd was reset to /w",
+    TEXT + "\n\n<system-reminder>\nThink.\n</system-reminder>\n",
+]
+
+
+@pytest.mark.parametrize("text", CUT, ids=lambda text: text.replace(TEXT, "")[:30])
+@pytest.mark.parametrize("codex", [False, True])
+@pytest.mark.parametrize("command", ["cat a.py", "head -n 500 a.py", "sed -n '1,500p' a.py"])
+def test_an_output_with_words_of_the_client_in_it_is_kept(text: str, codex: bool, command: str) -> None:
+    """What a client cut out of an output, or added to it, is not in the file: no lines of it are that output."""
+    session = MadeSession(cwd="/w")
+    if codex:
+        header = "Chunk ID: a\nWall time: 1 seconds\nProcess exited with code 0\nOriginal token count: 9\nOutput:\n"
+        call = session.call("exec_command", {"cmd": command}, header + text)
+    else:
+        call = session.bash(command, text)
+    session.filler()
+
+    assert session.compact("recoverable").reason(call) == "read_range_unknown"
+
+
+@pytest.mark.parametrize("suffix", ["\n\n(More lines follow.)", "\nPostToolUse hook: formatted", "\n\n\n"])
+@pytest.mark.parametrize("given", [{}, {"offset": 1, "limit": 21}])
+def test_rows_with_something_else_behind_them_are_kept(suffix: str, given: dict[str, int]) -> None:
+    """Rows that are followed by other words than a reminder are not what the read tool showed of the file."""
+    session = MadeSession(cwd="/w")
+    call = session.read("/w/a.py", numbered(TEXT) + suffix, **given)
+    session.filler()
+
+    assert session.compact("recoverable").reason(call) == "read_range_unknown"
