@@ -292,3 +292,25 @@ def test_a_workspace_elsewhere_is_checked_there(world: World, tmp_path: Path) ->
 
     assert report["recoverability_check"] == "disk"
     assert report["tool_calls_replaced"] == 0
+
+
+def test_the_first_example_of_the_specification_runs(world: World) -> None:
+    """Its transcript, its two commands; without a key everything is kept and the same bytes come out."""
+    transcript = """{
+  "messages": [
+    {"role": "user", "text": "Fix the failing parser test. Never edit src/generated."},
+    {"role": "assistant", "text": "Running the suite.",
+     "toolUses": [{"tool_use_id": "toolu_1", "tool": "Bash", "input": {"command": "pytest -q"}}]},
+    {"role": "user", "toolResults": [{"tool_use_id": "toolu_1", "text": "1 failed, 24 passed"}]}
+  ]
+}
+"""
+    (world.folder / "transcript.json").write_text(transcript)
+    words = ("-q", "finish the parser fix", "--mode", "tool-calls", "-o", "compacted.json", "-r", "report.json")
+
+    compacted = world.lcc("compact", "transcript.json", *words)
+    explained = world.lcc("explain", "report.json")
+
+    assert (compacted.code, explained.code) == (0, 0), compacted.err + explained.err
+    assert (world.folder / "compacted.json").read_text() == transcript
+    assert "Goal: finish the parser fix" in explained.text
