@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -55,25 +58,43 @@ class Program:
         """The runner's figures with the compacted messages; None when it took too long."""
         out = self.folder / "out.json"
         words = [str(self.python), str(RUNNER), str(payload), mode, root, str(repeats), str(out)]
-        try:
-            done = subprocess.run(
-                words, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=self.limit, check=True
-            )
-        except subprocess.TimeoutExpired:
+        done = self._run(words)
+        if done is None:
             return None
         return {**json.loads(done.stdout), "messages": json.loads(out.read_text(encoding="utf-8"))}
 
     def run_command(self, payload: Path, mode: str) -> float | None:
-        """Seconds of the whole command, from its start to its exit."""
+        """CPU seconds of the whole command, from its start to its exit."""
         words = [str(self.command), "compact", str(payload), "-q", "go on", "--mode", "tool-calls"]
         words += ["--provider", "rules", "--rules-mode", mode, "-o", str(self.folder / "cli.json")]
         words += ["-r", str(self.folder / "report.json")]
-        started = time.perf_counter()
-        try:
-            subprocess.run(words, env=self.env, cwd=self.folder, capture_output=True, timeout=self.limit, check=True)
-        except subprocess.TimeoutExpired:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if self._run(words) is None:
             return None
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def time_of_day(self, payload: Path, mode: str) -> float:
+        """Seconds of the whole command by the clock, as someone waits for it."""
+        started = time.perf_counter()
+        self.run_command(payload, mode)
         return time.perf_counter() - started
+
+    def _run(self, words: list[str]) -> subprocess.CompletedProcess[str] | None:
+        """Run a program of this environment; None when it used up its CPU time."""
+        limit = math.ceil(self.limit)
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'ulimit -t {limit}; exec "$@"', "sh", *words],
+            env=self.env,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL, 128 + signal.SIGXCPU, 128 + signal.SIGKILL):
+            return None
+        done.check_returncode()
+        return done
 
     def stashed(self, names: list[str]) -> dict[str, str | None]:
         """Texts from the program's stash, by id."""
@@ -224,7 +245,7 @@ def hook_table(other: Program, payloads: dict[str, list[dict[str, Any]]], work: 
                 ours = median(hook.round_trip(event)[0] for _ in range(ROUND_TRIPS))
                 payload = work / "event.json"
                 payload.write_text(json.dumps(messages), encoding="utf-8")
-                theirs = median(other.run_command(payload, "recoverable") or other.limit for _ in range(3))
+                theirs = median(other.time_of_day(payload, "recoverable") for _ in range(3))
                 title = f"{name} ({plan.get('action')})"
                 print(f"| {title} | {seconds(ours, 0)} | {seconds(theirs, 0)} | {theirs / ours:.0f} |", flush=True)
         finally:
