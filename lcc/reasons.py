@@ -32,6 +32,7 @@ _EXACT = {
     "pinned_recent_result": "its result belongs to the newest messages, which are never touched",
     "failed_result": "the call failed, and what went wrong must not be forgotten",
     "named_in_goal_or_recent_turns": "the goal or a recent message names what it is about",
+    "keep_disk_not_asked": "no workspace was named, so the file was not read; the stash takes the output if it may",
     "file_written_later": "a later call wrote the file, or may have",
     "read_range_empty": "the read returned no lines",
     "read_range_unknown": "which lines of the file were read cannot be told for certain",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lcc.stash import Stash
 
 NO_CANDIDATES = "no_candidates"
+DISK_NOT_ASKED = Decision("keep", "keep_disk_not_asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def edits_of(decisions: Mapping[str, Decision]) -> Edits:
 def _decide_by_proof(session: Session) -> Outcome:
     mode = session.request.rules_mode
     around = session.surroundings()
-    recoverable = {} if mode == "lossless" else recoverable_decisions(session.candidates, around)
+    recoverable = {} if mode == "lossless" else _by_recovery(session, session.candidates, around)
     decisions = _walk_back(session, recoverable)
     warnings: tuple[str, ...] = ()
     if mode == "stashed":
@@ -202,7 +203,7 @@ def _prove_removals(session: Session, decisions: dict[str, Decision]) -> tuple[s
     With the stash, a removal that could not be stored is kept: the caller asked that nothing be lost.
     """
     removed = [pair for pair in session.candidates if decisions[pair.use.id].action in ("trim", "drop")]
-    safer = recoverable_decisions(removed, session.surroundings())
+    safer = _by_recovery(session, removed, session.surroundings())
     warnings: tuple[str, ...] = ()
     if session.request.rules_mode == "stashed":
         from lcc.relevance.transcript_stashed import stash_removed, write_warnings
@@ -222,6 +223,17 @@ def _prove_removals(session: Session, decisions: dict[str, Decision]) -> tuple[s
 
 def _check_name(around: Surroundings) -> Literal["disk", "transcript_proxy"]:
     return "disk" if around.asks_disk else "transcript_proxy"
+
+
+def _by_recovery(session: Session, candidates: Sequence[Pair], around: Surroundings) -> dict[str, Decision]:
+    """The recoverable rules' verdicts. Where there is a stash, a file that was not read proves nothing: its bytes
+    are better off in the stash than behind a pointer that the transcript alone speaks for."""
+    decisions = recoverable_decisions(candidates, around)
+    if session.request.rules_mode == "stashed":
+        for call_id, decision in decisions.items():
+            if decision.check == "transcript_proxy":
+                decisions[call_id] = DISK_NOT_ASKED
+    return decisions
 
 
 def _walk_back(session: Session, recoverable: Mapping[str, Decision]) -> dict[str, Decision]:
