@@ -1,12 +1,14 @@
 """Draws `scripts/sample/before-after.svg`: the sample session before and after one recoverable pass.
 
-Usage: .venv/bin/python scripts/make_picture.py [FILE]
+Usage: .venv/bin/python scripts/make_picture.py [--page] [FILE]
 
-Both bars have one scale, and every block is as wide as its text is long.
+Both bars have one scale, and every block is as wide as its text is long. --page makes `scripts/sample/page.png`
+instead, with Chromium: the page of `lcc explain --html` for that pass.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,9 +16,11 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+import orjson
 from demo import ROOT_IN_SAMPLE, SAMPLE, lay_out
 
-from lcc.relevance import TranscriptCompactionRequest
+from lcc.explain_html import page
+from lcc.relevance import TranscriptCompactionRequest, TranscriptCompactionResult
 from lcc.relevance.transcript import run_pass
 from lcc.report import input_chars
 from lcc.transcript import Message, read_transcript
@@ -49,15 +53,24 @@ class Picture(NamedTuple):
     after: list[Block]
 
 
+def compact(folder: Path) -> TranscriptCompactionResult:
+    """One recoverable pass over the sample session, laid out in ``folder``."""
+    transcript = read_transcript(lay_out(folder).read_bytes())
+    request = TranscriptCompactionRequest(
+        None,
+        question="Mend the yearly total and add a column",
+        provider="rules",
+        rules_mode="recoverable",
+        workspace_root=transcript.cwd,
+    )
+    return run_pass(transcript, request, lambda found: found)
+
+
 def measure() -> Picture:
     """The blocks of the sample session, as if it lay where it says."""
     with tempfile.TemporaryDirectory() as folder:
-        session = lay_out(Path(folder))
-        transcript = read_transcript(session.read_bytes())
-        request = TranscriptCompactionRequest(
-            None, provider="rules", rules_mode="recoverable", workspace_root=transcript.cwd
-        )
-        result = run_pass(transcript, request, lambda found: found)
+        result = compact(Path(folder))
+        transcript = result.transcript
         names = {use.id: Path(str(use.input["file_path"])).name for m in transcript.messages for use in m.tool_uses
                  if isinstance(use.input, dict) and "file_path" in use.input}  # fmt: skip
         here = str(transcript.cwd)
@@ -129,9 +142,28 @@ def _legend() -> Iterator[str]:
         x += 40 + int(6.3 * len(words))
 
 
+def photograph(target: Path) -> None:
+    """The page of that pass, as Chromium shows it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        result = compact(folder)
+        written = orjson.dumps(result.report).decode().replace(str(result.transcript.cwd), ROOT_IN_SAMPLE)
+        (folder / "page.html").write_text(page(orjson.loads(written)))
+        flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --hide-scrollbars"
+        subprocess.run(
+            ["chromium", *flags.split(), f"--user-data-dir={folder / 'profile'}", "--window-size=1200,1020",
+             f"--screenshot={target.absolute()}", (folder / "page.html").as_uri()],
+            check=True, stderr=subprocess.DEVNULL, timeout=120,
+        )  # fmt: skip
+
+
 def main() -> None:
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else SAMPLE / "before-after.svg"
-    target.write_text(draw(measure()))
+    words = sys.argv[1:]
+    if words[:1] == ["--page"]:
+        photograph(Path(words[1]) if len(words) > 1 else SAMPLE / "page.png")
+    else:
+        target = Path(words[0]) if words else SAMPLE / "before-after.svg"
+        target.write_text(draw(measure()))
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@
     const scrolled = track.scrollLeft;
     const paint = prepare(bars, width, HEIGHT);
     const room = HEIGHT - FOOT - 18;
-    const wide = Math.max(2, step - (step > 9 ? 3 : 1));
+    const wide = Math.max(2, step - (step > 30 ? 8 : step > 9 ? 3 : 1));
     const first = clamp(Math.floor((scrolled - step) / step), 0, calls.length);
     const last = clamp(Math.ceil((scrolled + width - LEFT) / step) + 1, 0, calls.length);
     drawScale(paint, width, room);
@@ -179,7 +179,7 @@
 
   const layOut = () => {
     const room = track.clientWidth - LEFT - 12;
-    step = clamp(Math.floor(room / Math.max(1, calls.length)), 6, 30);
+    step = clamp(Math.floor(room / Math.max(1, calls.length)), 6, 52);
     $("inner").style.width = `${LEFT + step * calls.length + 12}px`;
     overview.hidden = step * calls.length <= room;
     draw();
