@@ -19,6 +19,7 @@ from typing import NamedTuple, cast
 
 import orjson
 
+from lcc.recall import image_type
 from lcc.relevance.calls import file_read_of, writes_codex_header
 from lcc.relevance.disk import read_file
 from lcc.relevance.headers import header_length
@@ -167,6 +168,8 @@ class _Restoring:
         """Put the original text into ``texts``, or the reason why there is none into ``problems``."""
         call_id = pair.use.id
         known = self.facts.get(call_id)
+        if note.kind == "stash" and self._is_image(note):
+            return  # no text went; the image is put back into its block by `restore_images`
         problem = "what it points at is not what was removed"
         try:
             for text in self._candidates(pair, note, known):
@@ -207,6 +210,12 @@ class _Restoring:
                 yield header + body + rest
         else:
             raise _CannotFollowError(f"it is a command's output: run {note.target} again to see it as it is now")
+
+    def _is_image(self, note: Note) -> bool:
+        try:
+            return image_type(self.stash.get(note.target or "")) is not None
+        except (StashError, OSError):
+            return False
 
     def _stashed(self, note: Note) -> str:
         try:

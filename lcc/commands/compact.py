@@ -310,11 +310,18 @@ def _pass(transcript: Transcript, request: TranscriptCompactionRequest, files: _
     import orjson
 
     from lcc.relevance.transcript import run_pass
+    from lcc.stash_images import note_images, stash_images
     from lcc.transcript import render
 
     def emit(result: TranscriptCompactionResult) -> _Answer:
         fork, dry = files.asked.fork, files.asked.dry_run
-        content = fork.content(result, dry_run=dry) if fork else render(result.transcript, result.edits)
+        content, changed = render(result.transcript, result.edits), set(result.edits.texts)
+        if request.rules_mode == "stashed" and context.stash is not None:
+            images = stash_images(content, None if dry else context.stash, request.preserve_recent)
+            content, changed = images.content, changed | images.calls
+            note_images(result.report, images)
+        if fork:
+            content = fork.content(content, changed, result.transcript, dry_run=dry)
         written = orjson.dumps(result.report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         files.write(content, written)
         return _Answer(content, result.report, written)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from lcc.commands.files import STREAM, InputError
 
 if TYPE_CHECKING:
-    from lcc.relevance.transcript import TranscriptCompactionResult
+    from collections.abc import Collection
+
+    from lcc.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,28 +23,28 @@ class Fork:
     session_id: str
     raw: bytes = field(repr=False)
 
-    def content(self, result: TranscriptCompactionResult, *, dry_run: bool) -> bytes:
-        """The fork's bytes for what a pass decided. Raises ``InputError`` for a session that cannot be forked.
+    def content(self, rendered: bytes, changed: Collection[str], transcript: Transcript, *, dry_run: bool) -> bytes:
+        """The fork's bytes: of the ``rendered`` session, in which the results of the calls ``changed`` were edited.
 
         Unless it is a dry run, the stash is told that the fork names what earlier notes in the session name.
+        Raises ``InputError`` for a session that cannot be forked.
         """
         from lcc.fork import ForkError, fork_bytes
-        from lcc.transcript import render
 
         try:
-            forked = fork_bytes(render(result.transcript, result.edits), result.edits.texts.keys(), self.session_id)
+            forked = fork_bytes(rendered, changed, self.session_id)
         except ForkError as error:
             raise InputError(f"--fork: {error}") from None
         if not dry_run:
-            self._take_over_notes(result)
+            self._take_over_notes(transcript)
         return forked
 
-    def _take_over_notes(self, result: TranscriptCompactionResult) -> None:
+    def _take_over_notes(self, transcript: Transcript) -> None:
         from lcc.fork import note_ids
         from lcc.stash import Stash, StashError, stash_folder
 
         stash = Stash(stash_folder(), self.session_id, str(self.path))
-        for note_id in note_ids(result.transcript.messages):
+        for note_id in note_ids(transcript.messages):
             # What cannot be recorded is found by gc all the same: it reads the notes in the client's sessions.
             with contextlib.suppress(StashError, OSError):
                 stash.reference([stash.resolve(note_id)])

@@ -45,6 +45,7 @@ def restore(
     from lcc.restore import RestoreError, facts_of, restored_bytes
     from lcc.restore import restore as follow
     from lcc.stash import Stash, stash_folder
+    from lcc.stash_images import restore_images
 
     if workspace_root is not None and not os.path.isdir(workspace_root):
         raise InputError(f"--workspace-root {workspace_root}: there is no such folder")
@@ -53,14 +54,19 @@ def restore(
     root = os.path.abspath(workspace_root) if workspace_root else None
     try:
         facts = facts_of(reports) if reports else None
-        restored = follow(transcript, facts, Stash(stash_folder()), root)
+        stash = Stash(stash_folder())
+        restored = follow(transcript, facts, stash, root)
     except RestoreError as error:
         raise InputError(f"{compacted}: {error}") from None
-    content = restored_bytes(transcript, restored.edits)
+    content, images, lost = restore_images(restored_bytes(transcript, restored.edits), stash)
     same = _compare(against, content) if against is not None else True
     _write(content, output, to_stdout=against is None)
     _say(compacted, restored)
-    if restored.failures or not same:
+    if images:
+        typer.echo(f"  and {images} images", err=True)
+    for note, problem in lost:
+        typer.echo(f"  {note}: {problem}", err=True)
+    if restored.failures or lost or not same:
         raise typer.Exit(1)
 
 

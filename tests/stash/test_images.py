@@ -1,0 +1,173 @@
+"""Images in old results: stashed as images, and put back byte for byte."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lcc.fork import fork_bytes, new_session_id
+from lcc.recall import recall
+from lcc.stash import Stash
+from lcc.stash_images import restore_images, stash_images
+from lcc.transcript import read_transcript
+
+Row = dict[str, Any]
+
+
+def png(width: int, height: int) -> bytes:
+    """A real picture, all black."""
+
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+    rows = zlib.compress(b"".join(b"\x00" + bytes(width) for _ in range(height)))
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+PICTURE = png(900, 750)
+
+
+def image(content: bytes = PICTURE, kind: str = "image/png") -> Row:
+    data = base64.b64encode(content).decode()
+    return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+
+
+def text(words: str) -> Row:
+    return {"type": "text", "text": words}
+
+
+def session(*contents: Any, later: int = 40, **result: Any) -> bytes:
+    """A session with a result for each of ``contents``, and ``later`` answers behind them."""
+    rows: list[Row] = [{"type": "user", "message": {"role": "user", "content": "look"}}]
+    for index, content in enumerate(contents):
+        use = {"type": "tool_use", "id": f"t{index}", "name": "Screenshot", "input": {}}
+        block = {"type": "tool_result", "tool_use_id": f"t{index}", "content": content, **result}
+        rows.append({"type": "assistant", "message": {"role": "assistant", "id": f"m{index}", "content": [use]}})
+        rows.append({"type": "user", "message": {"role": "user", "content": [block]}, "toolUseResult": content})
+    for index in range(later):
+        answer = {"role": "assistant", "id": f"n{index}", "content": [text(f"step {index}, \u00fcber")]}
+        rows.append({"type": "assistant", "message": answer})
+    parent = None
+    for index, row in enumerate(rows):
+        row |= {"uuid": f"u{index}", "parentUuid": parent, "sessionId": "s"}
+        parent = row["uuid"]
+    return b"".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for row in rows)
+
+
+@pytest.fixture
+def stash(tmp_path: Path) -> Stash:
+    return Stash(tmp_path / "stash", "s")
+
+
+@pytest.mark.parametrize(
+    "content", [[image()], [text("Screenshot ok"), image()], [image(), text("and"), image(png(2, 2)), text("end")]]
+)
+def test_an_old_image_becomes_a_note_and_comes_back_byte_for_byte(stash: Stash, content: list[Row]) -> None:
+    """Alone or among texts; every other byte of the file stands; recall gives the image."""
+    raw = session(content)
+    made = stash_images(raw, stash, 6)
+    images = [part for part in content if part["type"] == "image"]
+    assert made.stashed == len(images)
+    assert made.calls == {"t0"}
+    row = json.loads(made.content.splitlines()[2])
+    notes = [
+        part["text"]
+        for part, old in zip(row["message"]["content"][0]["content"], content, strict=True)
+        if old in images
+    ]
+    for note, old in zip(notes, images, strict=True):
+        found = recall(stash, note[-13:-1])
+        assert found.image == "png"
+        assert found.content == base64.b64decode(old["source"]["data"])
+    assert notes[0].startswith("[removed: 900 tokens" if content[0] == image() else "[removed: ")
+    assert row["toolUseResult"] == content
+    back, count, problems = restore_images(made.content, stash)
+    assert (back, count, problems) == (raw, len(images), [])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}],
+        [image(b"no picture at all")],
+        [image(PICTURE, "image/jpeg")],
+        [image() | {"cache_control": {"type": "ephemeral"}}],
+        [{"source": image()["source"], "type": "image"}],
+        [{"type": "image", "source": image()["source"] | {"data": image()["source"]["data"] + "\n"}}],
+        [text("no image")],
+        "a plain text",
+    ],
+)
+def test_what_could_not_be_rebuilt_exactly_is_not_touched(stash: Stash, content: Any) -> None:
+    """Other forms of the block, other data, no image at all."""
+    raw = session(content)
+    assert stash_images(raw, stash, 6).content == raw
+
+
+def test_images_that_are_written_otherwise_are_not_touched(stash: Stash) -> None:
+    """A file with spaces in its JSON could not be restored byte for byte."""
+    spaced = b"".join(json.dumps(json.loads(line)).encode() + b"\n" for line in session([image()]).splitlines())
+    assert stash_images(spaced, stash, 6).content == spaced
+
+
+def test_recent_images_and_failed_results_stay(stash: Stash) -> None:
+    """By the caller's number and by the policy's."""
+    assert stash_images(session([image()], later=5), stash, 6).stashed == 0
+    assert stash_images(session([image()], later=40), stash, 100).stashed == 0
+    assert stash_images(session([image()], later=40, is_error=True), stash, 6).stashed == 0
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(stash: Stash) -> None:
+    """The same bytes without a stash."""
+    raw = session([image()])
+    dry = stash_images(raw, None, 6)
+    assert not stash.folder.exists()
+    assert dry == stash_images(raw, stash, 6)
+
+
+def test_an_image_that_cannot_be_stored_is_kept(tmp_path: Path) -> None:
+    """With a warning that says why."""
+    (tmp_path / "file").write_text("in the way")
+    raw = session([image()])
+    made = stash_images(raw, Stash(tmp_path / "file" / "stash"), 6)
+    assert (made.content, made.stashed) == (raw, 0)
+    assert made.warnings == ("stash_write_failed:ENOTDIR: 1 images were kept",)
+
+
+def test_a_fork_does_not_carry_the_second_copy(stash: Stash) -> None:
+    """The image is nowhere in the fork, and its note is."""
+    made = stash_images(session([text("shot"), image()]), stash, 6)
+    forked = fork_bytes(made.content, made.calls, new_session_id())
+    assert base64.b64encode(PICTURE)[:200] not in forked
+    assert b"lcc recall" in forked
+
+
+def test_images_of_a_messages_request_go_and_come_back(stash: Stash) -> None:
+    """The Messages API's own form."""
+    messages: list[Row] = [{"role": "user", "content": "look"}]
+    messages.append({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "Shot", "input": {}}]})
+    messages.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [image()]}]})
+    for index in range(20):
+        messages += [{"role": "assistant", "content": f"step {index}"}, {"role": "user", "content": "go on"}]
+    raw = json.dumps({"messages": messages}, separators=(",", ":")).encode()
+    made = stash_images(raw, stash, 6)
+    assert made.stashed == 1
+    assert read_transcript(made.content).messages[2].tool_results[0].text.startswith("[removed: 900 tokens")
+    assert restore_images(made.content, stash)[0] == raw
+
+
+def test_a_lost_image_is_said(stash: Stash) -> None:
+    """Its note stays."""
+    made = stash_images(session([image()]), stash, 6)
+    for pack in (stash.folder / "packs").iterdir():
+        pack.unlink()
+    back, count, problems = restore_images(made.content, stash)
+    assert (back, count) == (made.content, 0)
+    assert "no object" in problems[0][1]
