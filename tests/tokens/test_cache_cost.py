@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lcc.cache_cost import FEW_TURNS, ONE_HOUR, Prices, cache_cost, prefix_tokens
@@ -101,6 +101,7 @@ class TestCost:
         assert not hour.cold
         assert hour.next_request > five.next_request
 
+    @settings(deadline=None)
     @given(
         st.lists(st.integers(0, 5000), min_size=1, max_size=8),
         st.integers(0, 7),

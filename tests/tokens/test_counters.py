@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lcc.tokens import (
@@ -71,6 +71,7 @@ class TestCounter:
         for made in (counter(), budget_counter(), heuristic_counter()):
             assert made.count("") == 0
 
+    @settings(deadline=None)
     @given(st.text(max_size=300))
     def test_any_text_can_be_counted(self, text: str) -> None:
         """Lone surrogates, controls and every script give a number, never an error."""
@@ -126,6 +127,7 @@ class TestBudgets:
 
 
 class TestRuns:
+    @settings(deadline=None)
     @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
     def test_runs_are_the_whole_text(self, text: str) -> None:
         """Cutting a text into runs loses and doubles nothing."""
