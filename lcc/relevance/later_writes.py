@@ -13,8 +13,10 @@ from collections.abc import Container, Iterable, Sequence
 from lcc.relevance.calls import command_of, cwd_of, effect_of, input_strings, kind_of, written_paths
 from lcc.transcript import ToolUse
 
+_NAME = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!=/:]+")
 _WORD = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!=]+")
-_BACKGROUND = re.compile(r"(?<![&>|\\])&(?![&>])|\bnohup\b|\bsetsid\b|\bdisown\b")
+_AMPERSAND = re.compile(r"&(?<![&>|\\]&)(?![&>])")  # alone, it sends what stands before it to the background
+_GOES_ON = ("nohup", "setsid", "disown")
 _EVERYWHERE = "/"
 _MAY_LEAVE = ("$", "~", "`", "..", "%")
 
@@ -43,10 +45,8 @@ class LaterWrites:
             for path in written_paths(use):
                 self._named[os.path.basename(path)] = position
             for text in strings:
-                for word in _WORD.findall(text):
-                    name = word.rpartition("/")[2].partition(":")[0]
-                    if name in file_names:
-                        self._named[name] = position
+                for name in file_names.intersection(_NAME.findall(text)):
+                    self._named[name] = position
             if effect_of(use) != "read_only":
                 last = len(uses) if _runs_on(use, strings) else position
                 for folder in _may_write_under(use, strings, session_cwd):
@@ -73,7 +73,9 @@ def _runs_on(use: ToolUse, strings: Sequence[str]) -> bool:
     """Whether a call goes on in the background, and may write at any time after it was made."""
     if isinstance(use.input, dict) and use.input.get("run_in_background"):
         return True
-    return kind_of(use.tool) == "command" and any(_BACKGROUND.search(text) for text in strings)
+    return kind_of(use.tool) == "command" and any(
+        any(word in text for word in _GOES_ON) or _AMPERSAND.search(text) for text in strings
+    )
 
 
 def _may_write_under(use: ToolUse, strings: Sequence[str], session_cwd: str | None) -> list[str]:
@@ -84,7 +86,7 @@ def _may_write_under(use: ToolUse, strings: Sequence[str], session_cwd: str | No
         return [_EVERYWHERE]
     folders = [os.path.normpath(cwd)]
     for text in strings:
-        for word in _WORD.findall(text):
+        for word in set(_WORD.findall(text)):
             if word.startswith("/"):
                 path = os.path.normpath(word)
                 folders += [path, os.path.dirname(path)]
