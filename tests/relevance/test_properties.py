@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -227,6 +230,42 @@ def test_the_same_session_and_disk_give_the_same_answer(mode: str, tmp_path: Pat
     first, second = compact_transcript(request), compact_transcript(request)
     assert messages_to_payload(first.messages) == messages_to_payload(second.messages)
     assert {**first.report, "latency_ms": 0} == {**second.report, "latency_ms": 0}
+
+
+_OTHER_PROCESS = """
+import hashlib, json, sys
+from lcc.relevance import TranscriptCompactionRequest, compact_transcript, messages_to_payload
+given = json.load(sys.stdin)
+for mode in ("lossless", "recoverable", "lossy"):
+    request = TranscriptCompactionRequest(payload=given["payload"], provider="rules", rules_mode=mode, **given["options"])
+    result = compact_transcript(request)
+    answer = [messages_to_payload(result.messages), {**result.report, "latency_ms": 0}]
+    print(hashlib.sha256(json.dumps(answer).encode()).hexdigest())
+"""
+
+
+def test_another_process_gives_the_same_answer(tmp_path: Path) -> None:
+    """Nothing depends on the order of a set, which differs from process to process."""
+    world = World(tmp_path)
+    world.run(_fixed_operations())
+    given = {
+        "payload": {"messages": world.messages, "cwd": world.cwd},
+        "options": {"workspace_root": world.root, "preserve_recent": 2},
+    }
+
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", _OTHER_PROCESS],
+            input=json.dumps(given),
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+
+    assert len(answers) == 1
 
 
 def _fixed_operations() -> list[Op]:
