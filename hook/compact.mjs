@@ -85,6 +85,17 @@ const compact = async ($, event, options) => {
   return { say: `${answer.say} in ${Date.now() - begun} ms`, messages: built };
 };
 
+// The client puts the plugin's name in front. The line stays in the scrollback, above the session that it draws
+// anew after a compaction; the toast is there for the user to see it. Neither is worth a compaction.
+const tell = async ($, line) => {
+  try {
+    await $.ui.log(line);
+    await $.ui.toast(line);
+  } catch {
+    // a client without one of the two
+  }
+};
+
 export const register = (on, options) => {
   on("session.compact", async ($, event, next) => {
     if (options.enabled === false || !TRIGGERS.includes(event.trigger)) return next(event);
@@ -94,7 +105,7 @@ export const register = (on, options) => {
     } catch (error) {
       outcome = { say: `left to the built-in summary: ${error.message}` };
     }
-    $.ui.log(`lcc: ${outcome.say.replaceAll(/\s+/g, " ").slice(0, LINE_LIMIT)}`);
+    await tell($, outcome.say.replaceAll(/\s+/g, " ").slice(0, LINE_LIMIT));
     return outcome.messages ? { messages: outcome.messages } : next(event);
   }).catch(($, event, next) => next(event));
 };

@@ -100,8 +100,8 @@ class Turn:
     seconds: float
 
     def said_to_user(self) -> list[str]:
-        """What the plugin put on the user's screen (``$.ui.log``), in order."""
-        return [e["text"] for e in self.events if e.get("subtype") == "ui_log" and e.get("plugin") == "lcc"]
+        """The lines that the plugin put on the user's screen (``$.ui.log``), as the client shows them, in order."""
+        return [f"{e['plugin']}: {e['text']}" for e in self.events if e.get("subtype") == "ui_log"]
 
 
 class Claude:
@@ -118,6 +118,7 @@ class Claude:
         model: str | None = None,
         settings: Mapping[str, Any] | None = None,
         tools: str = TOOLS,
+        plugin_mcp: bool = False,
         arguments: Sequence[str] = (),
     ) -> None:
         self.lab = lab
@@ -126,6 +127,8 @@ class Claude:
         command += ["--debug-file", str(lab.debug_log)]
         for folder in plugin_dirs:
             command += ["--plugin-dir", str(folder)]
+        if not plugin_mcp:  # an MCP server that a test does not use only costs time
+            command.append("--strict-mcp-config")
         if resume:
             command += ["--resume", resume]
         if model:

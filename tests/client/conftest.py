@@ -58,7 +58,8 @@ def lab() -> Iterator[Lab]:
 def lab_folder() -> Iterator[Lab]:
     """A lab that ends its daemon and goes when it is left."""
     root = Path(tempfile.mkdtemp(prefix="lcc-e2e-"))
-    made = Lab(root, path_with(), {"LCC_PYTHON": sys.executable})
+    patience = {"LCC_BUDGET_MS": "30000", "LCC_START_BUDGET_MS": "60000"}  # these tests are not about time
+    made = Lab(root, path_with(), {"LCC_PYTHON": sys.executable, **patience})
     try:
         yield made
     finally:

@@ -40,7 +40,14 @@ def test_the_agent_recalls_what_was_stashed(current_client: Path, lab: Lab, tabl
     options = {"pluginConfigs": {"lcc@inline": {"options": {"rules_mode": "stashed"}}}}
     with serve(Script([Reply(recall), Reply([say("I have it again.")])])) as (api, url):
         with Claude(
-            current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, settings=options, tools=f"Bash,{RECALL}"
+            current_client,
+            lab,
+            url,
+            plugin_dirs=[PLUGIN],
+            plugin_mcp=True,
+            resume=session.id,
+            settings=options,
+            tools=f"Bash,{RECALL}",
         ) as claude:
             turn = claude.ask("/compact")
             answer = claude.ask("What did the build say?")

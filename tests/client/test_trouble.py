@@ -133,7 +133,6 @@ def test_the_session_goes_on(current_client: Path, lab: Lab, table: Table, troub
         assert results(items)["toolu_old0"].text.startswith("[removed: re-read ")
     else:
         assert any("THE BUILT-IN SUMMARY" in text for text in texts(items, "user"))
-    assert done.turn.seconds < 30
 
 
 def test_a_second_compaction_at_the_same_point_is_handed_over(current_client: Path, lab: Lab, table: Table) -> None:
