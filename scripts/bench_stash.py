@@ -88,9 +88,8 @@ def main() -> None:
                 times.append(pass_seconds(stash, payload))
         for what, which in (("wall", 0), ("processor", 1)):
             a, b = (statistics.median(time[which] for time in times) for times in (empty_times, full_times))
-            print(
-                f"pass of {options.calls:,} calls, {what}: empty stash {a:.2f} s, full stash {b:.2f} s, ratio {b / a:.2f}"
-            )
+            print(f"pass of {options.calls:,} calls, {what}: empty stash {a:.2f} s, full stash {b:.2f} s", end="")
+            print(f", ratio {b / a:.2f}")
         some = next(iter(full.entries())).sha256
         print(f"recall by 12 digits: {1000 * timed(lambda: full.get(some[:12])):.2f} ms")
         print(f"list: {timed(lambda: sum(1 for _ in full.entries())):.2f} s")
