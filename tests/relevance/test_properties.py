@@ -18,14 +18,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from relevance.pass_world import Message, Op, World, operations
 from relevance.pointer_follower import call_id, follow, results, results_of, stub_sources, uses_of
+from relevance.session_lines import from_lines, to_lines
 
 from lcc.relevance import (
     TranscriptCompactionRequest,
     compact_transcript,
     messages_to_payload,
+    run_pass,
     verify_lossless,
     verify_recoverable,
 )
+from lcc.transcript import read_transcript, render
 
 EXAMPLES = int(os.environ.get("LCC_HYPOTHESIS_EXAMPLES", "1")) * 60
 SETTINGS = settings(
@@ -60,6 +63,10 @@ class Passes:
         self.compacted: list[Message] = []
         self.reports: list[dict[str, Any]] = []
 
+    def original(self) -> list[Message]:
+        """The session as it would be if no pass had been."""
+        return self.world.messages
+
     def run(self) -> list[Message]:
         """One pass over the last output and what has been added since; returns what it was given."""
         given = self.compacted + self.world.messages[self.world.sealed :]
@@ -69,6 +76,35 @@ class Passes:
         self.compacted = messages_to_payload(result.messages)
         self.reports.append(result.report)
         return given
+
+
+class FilePasses(Passes):
+    """The same over the bytes of a session file."""
+
+    raw = b""
+    whole = b""
+
+    def original(self) -> list[Message]:
+        """The session as it would be if no pass had been."""
+        return from_lines(self.whole)
+
+    def run(self) -> list[Message]:
+        """One pass over the last output's bytes and the lines added since; returns what it was given."""
+        new = to_lines(self.world.messages[self.world.sealed :], self.world.sealed, self.world.cwd)
+        self.world.sealed = len(self.world.messages)
+        self.whole += new
+        given = self.raw + new
+        transcript = read_transcript(given)
+        self.raw, report = run_pass(
+            transcript,
+            TranscriptCompactionRequest(payload=None, **self.options),
+            lambda result: (render(transcript, result.edits), result.report),
+        )
+        for old, now in zip(given.split(b"\n"), self.raw.split(b"\n"), strict=True):
+            assert old == now or from_lines(old) != from_lines(now)
+        self.compacted = from_lines(self.raw)
+        self.reports.append(report)
+        return from_lines(given)
 
 
 def check_proven_rounds(passes: Passes, rounds: list[list[Op]], *, verified: bool | None) -> None:
@@ -87,7 +123,7 @@ def check_proven_rounds(passes: Passes, rounds: list[list[Op]], *, verified: boo
         given = passes.run()
         mode = passes.options["rules_mode"]
         replaced = follow(
-            world.messages,
+            passes.original(),
             passes.compacted,
             file_of=None if mode == "lossless" else file_of,
             session_cwd=passes.session_cwd,
@@ -173,6 +209,17 @@ def test_what_is_stashed_can_be_recalled(rounds: list[list[Op]], session_cwd: bo
         check_proven_rounds(passes, rounds, verified=True)
 
 
+@given(three_rounds(any_disk=True), st.sampled_from([0, 1, 1, 2, 6, 50]), st.sampled_from(["lossless", "recoverable"]))
+@SETTINGS
+def test_session_files_give_everything_back(rounds: list[list[Op]], preserve_recent: int, mode: str) -> None:
+    """The same over the bytes of a session file, of which only the replaced texts may change."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder))
+        passes = FilePasses(world, session_cwd=True, preserve_recent=preserve_recent, rules_mode=mode)
+        passes.options["workspace_root"] = passes.root
+        check_proven_rounds(passes, rounds, verified=True)
+
+
 @given(three_rounds(any_disk=False), st.booleans(), st.sampled_from([0, 1, 1, 2, 6, 50]))
 @SETTINGS
 def test_pointers_by_proxy_give_everything_back(rounds: list[list[Op]], rooted: bool, preserve_recent: int) -> None:
@@ -237,7 +284,8 @@ import hashlib, json, sys
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript, messages_to_payload
 given = json.load(sys.stdin)
 for mode in ("lossless", "recoverable", "lossy"):
-    request = TranscriptCompactionRequest(payload=given["payload"], provider="rules", rules_mode=mode, **given["options"])
+    options = {"provider": "rules", "rules_mode": mode, **given["options"]}
+    request = TranscriptCompactionRequest(payload=given["payload"], **options)
     result = compact_transcript(request)
     answer = [messages_to_payload(result.messages), {**result.report, "latency_ms": 0}]
     print(hashlib.sha256(json.dumps(answer).encode()).hexdigest())
