@@ -55,7 +55,11 @@ def _prove_rows(read: FileRead, text: str, rows: Rows, file: FileText) -> Proof 
     first = rows.first_line
     last = first + rows.total - 1
     lines = file.lines
-    if last > len(lines) or number_lines(lines[first - 1 : last], rows) != text[: rows.end]:
+    if last > len(lines):
+        return None
+    shown = lines[first - 1 : last]
+    # Lengths first: a tool cuts long lines, and one line of a file may be all of its megabytes.
+    if sum(map(len, shown)) > rows.end or number_lines(shown, rows) != text[: rows.end]:
         return None
     whole = read.span is None and first == 1 and last == len(lines)
     return Proof(None if whole else (first, last), 0, rows.end)
@@ -73,9 +77,14 @@ def _prove_plain(read: FileRead, text: str, start: int, end: int, file: FileText
     else:
         first = read.span.first if read.span else 1
     last = first + count - 1
-    if last <= len(lines) and "\n".join(lines[first - 1 : last]) == body:
+    if last <= len(lines) and _are_lines(body, lines[first - 1 : last]):
         return Proof((first, last), start, end)
     # A command prints the newline that ends the last line; it stays in the result, behind the note.
-    if count > 1 and body.endswith("\n") and last <= len(lines) and "\n".join(lines[first - 1 : last - 1]) == body[:-1]:
+    if count > 1 and body.endswith("\n") and last <= len(lines) and _are_lines(body[:-1], lines[first - 1 : last - 1]):
         return Proof((first, last - 1), start, end - 1)
     return None
+
+
+def _are_lines(body: str, lines: list[str]) -> bool:
+    """Whether ``body`` is these lines joined by LF; their lengths tell nearly always."""
+    return sum(map(len, lines)) + len(lines) - 1 == len(body) and "\n".join(lines) == body

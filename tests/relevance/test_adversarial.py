@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -201,6 +202,24 @@ def test_one_part_of_text_is_a_text() -> None:
     assert records["a"]["decision"] == "dedupe"
     expected = raw.replace(json.dumps(TEXT).encode(), b'"[identical output kept at b]"', 1)
     assert new == expected
+
+
+def test_many_reads_of_a_file_of_few_enormous_lines(tmp_path: Path) -> None:
+    """A tool cuts long lines: reads of a minified file are refused without building its megabytes for each."""
+    path = tmp_path / "bundle.min.js"
+    path.write_text("x" * 2_000_000 + "\n" + "y" * 2_000_000 + "\n")
+    session = MadeSession()
+    for number in range(2_000):
+        rows = numbered("\n".join(["x" * 100 + str(number), "y" * 100, ""]))
+        session.read(str(path), rows)
+        session.bash(f"head -n 2 {path}", rows + str(number))
+    session.filler()
+
+    answer = session.compact("recoverable", workspace_root=str(tmp_path))
+
+    assert {record["reason"] for record in answer.records.values() if record["tool"] == "Read"} == {
+        "keep_disk_mismatch"
+    }
 
 
 @pytest.mark.parametrize("recent", [0, 10**9])
