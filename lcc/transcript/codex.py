@@ -202,7 +202,7 @@ def _output(item: dict[str, Json], path: Path) -> ToolResult:
 
 def _required(item: dict[str, Json], key: str, path: Path) -> str:
     value = item.get(key)
-    if not isinstance(value, str) or not value:
+    if not (value and isinstance(value, str)):
         refuse(f"must be a string, not empty, is {kind(value) if key in item else 'absent'}", (*path, key))
     return value
 

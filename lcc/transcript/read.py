@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import orjson
@@ -14,6 +15,7 @@ from lcc.transcript.model import Format, Json, Message, Path, Transcript, Transc
 from lcc.transcript.soundness import check_objects, checked
 from lcc.transcript.splice import skip_value
 
+_ONLY_SPACE: Final = re.compile(rb"[ \t\r\n]*+\Z")
 _NONE_OF_THEM: Final = (
     "this is none of the known transcript formats (a messages array, an object with messages, "
     "a Claude Code session, a Codex rollout)"
@@ -78,7 +80,7 @@ def _first_value(raw: bytes) -> tuple[Json, bool]:
             return orjson.loads(memoryview(raw)[start : skip_value(raw, start)]), False
         except ValueError:
             return None, False
-    return value, raw[:3] != BOM and not raw[end:].strip()
+    return value, raw[:3] != BOM and _ONLY_SPACE.match(raw, end) is not None
 
 
 def _is_codex_line(first: dict[str, Json]) -> bool:

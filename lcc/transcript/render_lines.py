@@ -6,7 +6,7 @@ A removed line's children get its nearest surviving ancestor as their parent, so
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from lcc.transcript.claude_code import read_tree
@@ -17,7 +17,7 @@ from lcc.transcript.edit import apply_to_message, block_edits, encode_string, re
 from lcc.transcript.lines import split
 from lcc.transcript.messages_api import THINKING
 from lcc.transcript.model import Edits, Json, Message, Transcript
-from lcc.transcript.splice import REMOVE, Splices
+from lcc.transcript.splice import REMOVE, Cut, Splices, splice
 
 _LINKS: Final = ("parentUuid", "logicalParentUuid", "sourceToolAssistantUUID", "leafUuid")
 _NULLABLE: Final = frozenset(("parentUuid", "logicalParentUuid"))
@@ -195,27 +195,23 @@ class _Plan:
 
     def write(self) -> bytes:
         """The file's bytes with the plan carried out."""
-        raw = self.raw
-        view = memoryview(raw)
-        pieces: list[bytes | memoryview] = []
-        position = 0
+        return splice(self.raw, self._cuts())
+
+    def _cuts(self) -> Iterator[Cut]:
+        done = 0
+        ends_line = True  # what is kept of the file up to ``done``
         for document in sorted(self.removed | self.splices.keys()):
             start, end = self.documents[document]
-            pieces.append(view[position:start])
-            position = end
+            if start > done:
+                ends_line = self.raw[start - 1] == 0x0A
+            done = end
             if document not in self.removed:
-                pieces.append(self.splices[document].apply(raw, start, end))
-            elif _starts_line(pieces) and raw[end : end + 2] == b"\r\n":
-                position = end + 2
-            elif _starts_line(pieces) and raw[end : end + 1] == b"\n":
-                position = end + 1
-        pieces.append(view[position:])
-        return b"".join(pieces)
-
-
-def _starts_line(pieces: list[bytes | memoryview]) -> bool:
-    """Whether what has been written so far ends a line."""
-    return next((piece[-1] for piece in reversed(pieces) if piece), 0x0A) == 0x0A
+                yield from self.splices[document].cuts(self.raw, start)
+                ends_line = False
+                continue
+            if ends_line:
+                done += next((len(e) for e in (b"\r\n", b"\n") if self.raw.startswith(e, end)), 0)
+            yield start, done, b""
 
 
 def _surviving(parents: Mapping[str, str | None]) -> dict[str, str | None]:

@@ -20,7 +20,7 @@ REMOVE = object()
 Trie: TypeAlias = "dict[str | int, Trie | bytes | object]"
 """Edits by path: an inner dict is the branch below a key or index; bytes replace the value; or ``REMOVE``."""
 
-_Cut: TypeAlias = "tuple[int, int, bytes]"
+Cut: TypeAlias = "tuple[int, int, bytes]"
 """Start and end offset of what goes, and what comes in its place."""
 
 _SPACE_PATTERN = rb"[ \t\n\r]*+"
@@ -101,25 +101,33 @@ class Splices:
         self.count += 1 - _leaves(branch.get(last))
         branch[last] = edit
 
-    def apply(self, raw: bytes, start: int = 0, end: int | None = None) -> bytes:
-        """The document in ``raw[start:end]`` with the edits made.
+    def cuts(self, raw: bytes, start: int = 0) -> list[Cut]:
+        """What changes in the document that starts at ``start``, in order.
 
         A path that does not lead to a value raises LookupError: an edit is never lost in silence.
         """
-        stop = len(raw) if end is None else end
-        cuts: list[_Cut] = []
+        cuts: list[Cut] = []
         _walk(raw, _SPACE.match(raw, start).end(), self.root, cuts)  # type: ignore[union-attr]
         if len(cuts) != self.count:
             raise LookupError(f"{self.count - len(cuts)} of the edited paths lead to no value")
-        view = memoryview(raw)  # its slices copy nothing
-        pieces: list[bytes | memoryview] = []
-        position = start
-        for cut_start, cut_end, new in cuts:
-            pieces.append(view[position:cut_start])
-            pieces.append(new)
-            position = cut_end
-        pieces.append(view[position:stop])
-        return b"".join(pieces)
+        return cuts
+
+    def apply(self, raw: bytes, start: int = 0, end: int | None = None) -> bytes:
+        """The document in ``raw[start:end]`` with the edits made. Raises LookupError as ``cuts`` does."""
+        return splice(raw, self.cuts(raw, start), start, end)
+
+
+def splice(raw: bytes, cuts: Iterable[Cut], start: int = 0, end: int | None = None) -> bytes:
+    """``raw[start:end]`` with the cuts made, which are in order and do not overlap."""
+    view = memoryview(raw)  # its slices copy nothing
+    pieces: list[bytes | memoryview] = []
+    position = start
+    for cut_start, cut_end, new in cuts:
+        pieces.append(view[position:cut_start])
+        pieces.append(new)
+        position = cut_end
+    pieces.append(view[position : len(raw) if end is None else end])
+    return b"".join(pieces)
 
 
 def _leaves(branch: object) -> int:
@@ -129,7 +137,7 @@ def _leaves(branch: object) -> int:
     return 0 if branch is None else 1
 
 
-def _walk(raw: bytes, start: int, trie: Trie, cuts: list[_Cut]) -> int:
+def _walk(raw: bytes, start: int, trie: Trie, cuts: list[Cut]) -> int:
     """Record the cuts inside the value at ``start``, one for each edit; its end offset."""
     opening = raw[start]
     if opening == 0x7B:
@@ -152,7 +160,7 @@ def _member_patterns(key: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     return re.compile(to_value, re.DOTALL), re.compile(to_end, re.DOTALL)
 
 
-def _walk_object(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int:
+def _walk_object(raw: bytes, position: int, trie: Trie, cuts: list[Cut]) -> int:
     """The usual case, one edited member, takes two matches; any other is walked member by member."""
     if len(trie) == 1:
         [(key, edit)] = trie.items()
@@ -168,7 +176,7 @@ def _walk_object(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int
     return _walk_members(raw, position, trie, cuts)
 
 
-def _walk_member(raw: bytes, start: int, key: str | int, edit: object, cuts: list[_Cut]) -> int:
+def _walk_member(raw: bytes, start: int, key: str | int, edit: object, cuts: list[Cut]) -> int:
     if isinstance(edit, dict):
         return _walk(raw, start, edit, cuts)
     if not isinstance(edit, bytes):
@@ -178,7 +186,7 @@ def _walk_member(raw: bytes, start: int, key: str | int, edit: object, cuts: lis
     return end
 
 
-def _walk_members(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int:
+def _walk_members(raw: bytes, position: int, trie: Trie, cuts: list[Cut]) -> int:
     """Of duplicate keys the last one counts: the cuts made for an earlier one are taken back."""
     made: list[tuple[bytes, int, int]] = []
     match_key, get = _KEY.match, trie.get
@@ -199,7 +207,7 @@ def _walk_members(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> in
     return _SPACE.match(raw, position).end() + 1  # type: ignore[union-attr]
 
 
-def _take_back(made: list[tuple[bytes, int, int]], cuts: list[_Cut]) -> None:
+def _take_back(made: list[tuple[bytes, int, int]], cuts: list[Cut]) -> None:
     """Leave only the cuts that were made for the last of duplicate keys."""
     last = {orjson.loads(b'"%b"' % key): low for key, low, _ in made}
     kept = set(last.values())
@@ -208,7 +216,7 @@ def _take_back(made: list[tuple[bytes, int, int]], cuts: list[_Cut]) -> None:
             del cuts[low:high]
 
 
-def _walk_array(raw: bytes, position: int, trie: Trie, cuts: list[_Cut]) -> int:
+def _walk_array(raw: bytes, position: int, trie: Trie, cuts: list[Cut]) -> int:
     """A removed element goes with the comma before it; one ahead of the first kept one, with that after."""
     kept = False
     leading: int | None = None
