@@ -289,12 +289,16 @@ def _context(
 
     stash = None
     if request.rules_mode == "stashed":
-        from lcc.stash import UNNAMED_SESSION, Stash, stash_folder
+        from lcc.stash import UNNAMED_SESSION, Stash, StashFolderError, stash_folder
 
+        try:
+            folder = stash_folder()
+        except StashFolderError as error:
+            raise InputError(str(error)) from None
         source = str(files.output.path) if files.output else None
         fork = files.asked.fork
         session = fork.session_id if fork else transcript.session_id or UNNAMED_SESSION
-        stash = Stash(stash_folder(), session, source)
+        stash = Stash(folder, session, source)
     from lcc.tokens import TokenEstimator
 
     return PassContext(

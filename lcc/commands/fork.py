@@ -43,11 +43,12 @@ class Fork:
         from lcc.fork import note_ids
         from lcc.stash import Stash, StashError, stash_folder
 
-        stash = Stash(stash_folder(), self.session_id, str(self.path))
-        for note_id in note_ids(transcript.messages):
-            # What cannot be recorded is found by gc all the same: it reads the notes in the client's sessions.
-            with contextlib.suppress(StashError, OSError):
-                stash.reference([stash.resolve(note_id)])
+        # What cannot be recorded is found by gc all the same: it reads the notes in the client's sessions.
+        with contextlib.suppress(OSError):
+            stash = Stash(stash_folder(), self.session_id, str(self.path))
+            for note_id in note_ids(transcript.messages):
+                with contextlib.suppress(StashError):
+                    stash.reference([stash.resolve(note_id)])
 
     def said(self) -> list[str]:
         """What to tell a person: how to go on in the fork."""

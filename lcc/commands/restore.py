@@ -44,7 +44,7 @@ def restore(
     """
     from lcc.restore import RestoreError, facts_of, restored_bytes
     from lcc.restore import restore as follow
-    from lcc.stash import Stash, stash_folder
+    from lcc.stash import Stash, StashFolderError, stash_folder
     from lcc.stash_images import restore_images
 
     if workspace_root is not None and not os.path.isdir(workspace_root):
@@ -58,6 +58,8 @@ def restore(
         restored = follow(transcript, facts, stash, root)
     except RestoreError as error:
         raise InputError(f"{compacted}: {error}") from None
+    except StashFolderError as error:
+        raise InputError(str(error)) from None
     content, images, lost = restore_images(restored_bytes(transcript, restored.edits), stash)
     same = _compare(against, content) if against is not None else True
     _write(content, output, to_stdout=against is None)

@@ -12,6 +12,8 @@ import typer
 from lcc.commands.files import InputError, WriteError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lcc.stash import GcPlan, Stash
 
 app = typer.Typer(
@@ -111,19 +113,18 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Read objects and check their sha256. Exit 1 when one is damaged or a note's object is missing."""
-    from lcc.stash import StashError, default_session_folders, missing_objects, pack_files, pack_problem
+    from lcc.stash import default_session_folders, missing_objects, pack_files, pack_problem
 
     stash = _stash()
     problems: list[str] = []
     checked = 0
     if not object_ids:
         problems += filter(None, map(pack_problem, pack_files(stash.folder)))
-    for object_id in object_ids or dict.fromkeys(entry.sha256 for entry in stash.entries()):
-        try:
-            stash.get(object_id)
+    for _, problem in _named(stash, object_ids) if object_ids else stash.check():
+        if problem is None:
             checked += 1
-        except (StashError, OSError) as error:
-            problems.append(str(error))
+        else:
+            problems.append(problem)
     if not object_ids:
         try:
             missing = missing_objects(stash, default_session_folders())
@@ -158,7 +159,7 @@ def gc(
     """Collect objects that no note names any more. Shows what would go; --apply removes it.
 
     Never collected: what a note in any session file of Claude Code or Codex, or in a file that lcc wrote,
-    still names; what was stored in the last day; what a transcript without a session named in the last 90 days.
+    still names; what was stored in the last day; what a session without a file (any more) named in the last 90 days.
     """
     from lcc.stash import GcLimits, GcResult, collect, default_session_folders, plan_collection
 
@@ -208,10 +209,24 @@ def _gc_facts(plan: GcPlan, applied: bool, removed: int, removed_bytes: int) -> 
     }
 
 
-def _stash() -> Stash:
-    from lcc.stash import Stash, stash_folder
+def _named(stash: Stash, object_ids: list[str]) -> Iterator[tuple[str, str | None]]:
+    from lcc.stash import StashError
 
-    return Stash(stash_folder())
+    for object_id in object_ids:
+        try:
+            stash.get(object_id)
+            yield object_id, None
+        except (StashError, OSError) as error:
+            yield object_id, str(error)
+
+
+def _stash() -> Stash:
+    from lcc.stash import Stash, StashFolderError, stash_folder
+
+    try:
+        return Stash(stash_folder())
+    except StashFolderError as error:
+        raise InputError(str(error)) from None
 
 
 def _named_by(stash: Stash) -> dict[str, set[str]]:

@@ -4,7 +4,7 @@ An object is kept while
 
 - a note in a session file that still exists names it: every file a session's references name, and every
   session file of Claude Code and Codex on this machine, is searched for the ids of our notes;
-- a session that has no file named it less than ``PATHLESS_SECONDS`` ago;
+- a session that has no file, or whose file has gone, named it less than ``PATHLESS_SECONDS`` ago;
 - any session named it less than ``EMIT_SECONDS`` ago: its note may not have reached the file yet;
 - it is younger than the limits ask, or it was put again since the plan was made.
 """
@@ -218,7 +218,8 @@ def _kept_by_references(references: Iterable[References], dropped: str | None, n
     for each in references:
         if dropped is not None and each.session == dropped:
             continue
-        seconds = EMIT_SECONDS if each.sources else PATHLESS_SECONDS
+        # A file that has gone may have been moved: only one that is there can show that its notes are not.
+        seconds = EMIT_SECONDS if any(map(os.path.exists, each.sources)) else PATHLESS_SECONDS
         kept.update(sha for sha, named in each.named.items() if now - named < seconds)
     return kept
 

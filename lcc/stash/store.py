@@ -205,6 +205,17 @@ class Stash:
             for place in places:
                 yield Entry(place.sha256, place.stored_bytes, modified, place)
 
+    def check(self) -> Iterator[tuple[str, str | None]]:
+        """Read every stored copy: its sha256, and what is wrong with it, None when it is whole."""
+        for entry in self.entries():
+            try:
+                read_object(entry.place)
+                yield entry.sha256, None
+            except FileNotFoundError:
+                continue
+            except (DamagedObjectError, OSError) as error:
+                yield entry.sha256, str(error)
+
     def _resolved(self, object_id: str) -> list[Place]:
         wanted = object_id.strip().lower()
         if not _ID.fullmatch(wanted):

@@ -30,6 +30,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "stash"
 
 
+@pytest.fixture(autouse=True)
+def silent_session(tmp_path: Path) -> None:
+    """A session file that is there and names nothing."""
+    (tmp_path / "silent.jsonl").write_text("{}\n")
+
+
 def write_session(path: Path, *shas: str) -> None:
     """A session file whose results are our notes."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +72,7 @@ def test_what_a_note_in_the_sessions_file_names_stays_for_ever(folder: Path, tmp
 
 def test_a_note_that_the_client_copied_into_another_session_keeps_the_object(folder: Path, tmp_path: Path) -> None:
     """Every session file below the given folders is searched, also one that lcc never saw."""
-    stash = Stash(folder, "s", str(tmp_path / "gone.jsonl"))
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
     sha = stash.put(b"copied").sha256
     write_session(tmp_path / "projects" / "-p" / "copy.jsonl", sha)
     age(stash, 4000)
@@ -97,9 +103,19 @@ def test_a_session_without_a_file_keeps_its_objects_for_ninety_days(folder: Path
     assert gc(stash, GcLimits(older_than_seconds=0)) == {sha}
 
 
+def test_a_session_whose_file_has_gone_counts_as_one_without(folder: Path, tmp_path: Path) -> None:
+    """The file may have been moved, with its notes."""
+    stash = Stash(folder, "s", str(tmp_path / "moved.jsonl"))
+    sha = stash.put(b"moved").sha256
+    age(stash, 89)
+    assert gc(stash, GcLimits(older_than_seconds=0)) == set()
+    age(stash, 91)
+    assert gc(stash, GcLimits(older_than_seconds=0)) == {sha}
+
+
 def test_age_is_asked_of_what_nothing_names(folder: Path, tmp_path: Path) -> None:
     """Unnamed objects stay for the given time."""
-    stash = Stash(folder, "s", str(tmp_path / "gone.jsonl"))
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
     sha = stash.put(b"young").sha256
     age(stash, 29)
     assert gc(stash) == set()
@@ -109,7 +125,7 @@ def test_age_is_asked_of_what_nothing_names(folder: Path, tmp_path: Path) -> Non
 
 def test_a_size_limit_takes_the_oldest_first_and_only_as_many_as_needed(folder: Path, tmp_path: Path) -> None:
     """Unnamed objects go, oldest first, until the rest fits."""
-    stash = Stash(folder, "s", str(tmp_path / "gone.jsonl"))
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
     shas = [stash.put(os.urandom(1000)).sha256 for _ in range(5)]
     age(stash, 2)
     for index, sha in enumerate(shas):
@@ -133,7 +149,7 @@ def test_a_sessions_own_objects_can_be_dropped_but_not_what_others_name(folder: 
 @pytest.mark.parametrize("session", ["s", "t"])
 def test_what_is_put_again_after_the_plan_stays(folder: Path, tmp_path: Path, session: str) -> None:
     """The same session takes up the old copy, which is spared then; another one has a copy of its own."""
-    stash = Stash(folder, "s", str(tmp_path / "gone.jsonl"))
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
     sha = stash.put(b"again").sha256
     age(stash, 400)
     plan = plan_collection(stash, GcLimits(), (), NOW)
@@ -147,7 +163,7 @@ def test_what_is_put_again_after_the_plan_stays(folder: Path, tmp_path: Path, se
 
 def test_what_a_fork_takes_over_after_the_plan_is_spared(folder: Path, tmp_path: Path) -> None:
     """``reference`` protects as ``put`` does, and refuses what is not there."""
-    stash = Stash(folder, "s", str(tmp_path / "gone.jsonl"))
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
     sha = stash.put(b"forked").sha256
     age(stash, 400)
     plan = plan_collection(stash, GcLimits(), (), NOW)
@@ -159,7 +175,7 @@ def test_what_a_fork_takes_over_after_the_plan_is_spared(folder: Path, tmp_path:
 
 def test_a_session_file_that_cannot_be_read_stops_the_collection(folder: Path, tmp_path: Path) -> None:
     """What it names is not known, so nothing may go."""
-    stash = Stash(folder, "s", str(tmp_path / "gone.jsonl"))
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
     stash.put(b"x")
     age(stash, 400)
     (tmp_path / "projects").write_text("a file where a folder is expected")
@@ -184,7 +200,7 @@ def test_leftovers_of_cut_off_writes_are_removed(folder: Path) -> None:
 def test_references_shrink_with_their_objects(folder: Path, tmp_path: Path) -> None:
     """Lines of collected objects and repeated lines go; a session without objects has no file."""
     session = tmp_path / "s.jsonl"
-    stash, other = Stash(folder, "s", str(session)), Stash(folder, "other", str(tmp_path / "gone"))
+    stash, other = Stash(folder, "s", str(session)), Stash(folder, "other", str(tmp_path / "silent.jsonl"))
     kept = stash.put(b"kept").sha256
     stash.put(b"gone")
     other.put(b"gone too")
