@@ -170,9 +170,9 @@ def _real_row(program: Program, mode: str, payloads: list[tuple[Path, Path, list
     )
 
 
-def growth(programs: list[Program], sizes: list[int], work: Path, limit: float) -> None:
-    """The table over sessions of growing length, mode lossless: the pass and the whole command."""
-    print("\nMade-up sessions of growing length, mode lossless\n")
+def growth(programs: list[Program], mode: str, sizes: list[int], work: Path, limit: float) -> None:
+    """The table over sessions of growing length: the pass and the whole command."""
+    print(f"\nMade-up sessions of growing length, mode {mode}\n")
     print("| calls | size | program | pass | command | peak memory | freed | cannot be followed |")
     print("| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
     too_slow: set[str] = set()
@@ -186,12 +186,12 @@ def growth(programs: list[Program], sizes: list[int], work: Path, limit: float) 
             if program.name in too_slow:
                 print(f"{row} not tried | | | | |", flush=True)
                 continue
-            figures = program.run_pass(payload, "lossless", "", 3 if calls <= 1000 else 1)
+            figures = program.run_pass(payload, mode, "", 3 if calls <= 1000 else 1)
             if figures is None:
                 too_slow.add(program.name)
                 print(f"{row} > {limit:.0f} s | | | | |", flush=True)
                 continue
-            command = seconds(program.run_command(payload, "lossless"), limit)
+            command = seconds(program.run_command(payload, mode), limit)
             total, gone = share_removed(before, figures["messages"])
             followed = follow(before, figures["messages"])
             broken = sum(not found.works for found in followed.values())
@@ -279,7 +279,8 @@ def main() -> None:
             largest = max(real.values(), key=lambda cut: sum(map(len, results_of(cut.before).values())))
             events = {largest.session: largest.before, **events}
         hook_table(programs[1], events, work)
-        growth(programs, [int(calls) for calls in options.calls.split(",")], work, options.limit)
+        for mode in ("lossless", "recoverable"):
+            growth(programs, mode, [int(calls) for calls in options.calls.split(",")], work, options.limit)
 
 
 if __name__ == "__main__":
