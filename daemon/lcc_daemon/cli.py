@@ -14,6 +14,7 @@ from lcc_daemon.protocol import BUILD
 from lcc_hook.client import GiveUpError, OutOfTimeError, arm, runtime_folder
 
 START_SECONDS = 30.0
+STATUS_SECONDS = 20.0
 
 
 def main(words: list[str] | None = None) -> int:
@@ -26,7 +27,7 @@ def main(words: list[str] | None = None) -> int:
     except GiveUpError as gave:
         return _fail(gave.say)
     except OutOfTimeError:
-        return _fail(f"not started within {START_SECONDS:.0f} s: see lcc-daemon logs")
+        return _fail("it took too long: see lcc-daemon logs")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
@@ -105,6 +106,7 @@ def _restart(folder: bytes, options: argparse.Namespace) -> int:
 def _status(folder: bytes, options: argparse.Namespace) -> int:
     from lcc_daemon.manage import status
 
+    arm(STATUS_SECONDS)
     found = status(folder, os.environ)
     if options.json:
         import orjson

@@ -9,8 +9,6 @@ import fcntl
 import json
 import os
 import signal
-import socket
-import sys
 import time
 
 from lcc_hook.client import (
@@ -29,14 +27,12 @@ from lcc_hook.client import (
     socket_path,
     write_out,
 )
+from lcc_hook.processes import end_process, peer_pid, progress_of, start_of
 
-ON_LINUX: bool = sys.platform.startswith("linux")
 START_BUDGET = 8.0
 """Seconds for a call that must start the daemon first. LCC_START_BUDGET_MS replaces it."""
 SECOND_WAIT = 2.0
-"""Seconds that a silent daemon gets on top, unless the system says that it is stopped."""
-TERM_WAIT = 2.0
-"""Seconds that a daemon which does not answer gets between SIGTERM and SIGKILL."""
+"""Seconds in which a silent daemon must show that it does something, unless the system says that it is stopped."""
 BACK_OFF = (3, 60.0, 300.0)
 """After so many crashes within so many seconds, stay down for so many seconds."""
 STARTING_COMMANDS = ("compact", "session-start", "pre-compact")
@@ -52,7 +48,7 @@ def serve(
     env: "dict[bytes, bytes]",
     header: bytes,
     chunks: "list[bytes]",
-    silent: "socket.socket | None",
+    silent: "_socket.socket | None",
 ) -> "tuple[str, bytes | bytearray]":
     """Finish a call that no daemon answered. ``silent`` is the line to one that hangs, else None."""
     if command not in STARTING_COMMANDS:
@@ -181,11 +177,14 @@ def start_daemon(folder: bytes, env: "dict[bytes, bytes]", by_hand: bool = False
 
 
 def is_alive(path: bytes) -> bool:
-    """Whether a daemon greets at ``path``. Raises SilentError where one listens and does not."""
+    """Whether a daemon greets at ``path``. Raises SilentError where one listens and is hung."""
     try:
         line = connect(path)
         try:
             greet(line)
+        except SilentError:
+            if not wakes_up(line):
+                raise
         finally:
             line.close()
         return True
@@ -303,16 +302,26 @@ def refuse_after_crashes(folder: bytes, now: float) -> None:
 # ---------------------------------------------------------------- ending one that hangs
 
 
-def wakes_up(line: "socket.socket") -> bool:
-    """Whether a silent daemon greets after all: a machine that swaps is slow, and its daemon must not pay for it."""
+def wakes_up(line: "_socket.socket") -> bool:
+    """Whether a silent daemon greets after all. Only one that is stopped, or does nothing at all, counts as hung.
+
+    On a machine with too much to do a daemon is slow, and must not be ended for it: while it works, or waits for
+    a processor, it is waited for, and the alarm ends that.
+    """
     pid = peer_pid(line)
-    if pid is not None and state_of(pid) == b"T":
-        return False
-    try:
-        greet(line, SECOND_WAIT)
-    except (SilentError, AbsentError):
-        return False
-    return True
+    before = (b"", b"") if pid is None else progress_of(pid)
+    while before[0] != b"T":
+        try:
+            greet(line, SECOND_WAIT)
+            return True
+        except AbsentError:
+            return False
+        except SilentError:
+            now = (b"", b"") if pid is None else progress_of(pid)
+            if now == before and now[0] != b"R":
+                return False
+            before = now
+    return False
 
 
 def end_hung(folder: bytes, pid: "int | None") -> None:
@@ -329,59 +338,6 @@ def end_hung(folder: bytes, pid: "int | None") -> None:
             raise GiveUpError("unresponsive", "the daemon does not answer: run lcc-daemon restart")
         if not end_process(pid, began):
             raise GiveUpError("unresponsive", f"the daemon (pid {pid}) does not answer and cannot be ended")
-
-
-def end_process(pid: int, began: bytes, patience: float = TERM_WAIT) -> bool:
-    """SIGTERM, and SIGKILL after ``patience`` seconds, to the process ``pid`` that began at ``began``."""
-    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 2.0)):
-        if start_of(pid) != began:
-            return True
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            return True
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if start_of(pid) != began:
-                return True
-            time.sleep(0.02)
-    return False
-
-
-def peer_pid(line: "socket.socket") -> "int | None":
-    """Who made the socket listen: SO_PEERCRED on Linux, LOCAL_PEERPID (level 0, option 2) on macOS."""
-    try:
-        if hasattr(socket, "SO_PEERCRED"):
-            found = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            return int.from_bytes(found[:4], sys.byteorder)
-        return line.getsockopt(0, 2)
-    except OSError:
-        return None
-
-
-def state_of(pid: int) -> bytes:
-    """The process's state as one letter (T: stopped); empty where it is gone or the system does not tell."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0]
-    except OSError:
-        return b""
-
-
-def start_of(pid: int) -> bytes:
-    """When the process began, in the system's own words; empty where it is gone or only waits to be buried."""
-    if ON_LINUX:
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                words = file.read().rpartition(b")")[2].split()
-        except OSError:
-            return b""
-        return b"" if words[0] in (b"Z", b"X") else words[19]
-    import subprocess
-
-    shown = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], stdout=subprocess.PIPE, check=False)
-    state, _, began = shown.stdout.strip().partition(b" ")
-    return b"" if state.startswith(b"Z") else began.strip()
 
 
 # ---------------------------------------------------------------- small files

@@ -18,6 +18,7 @@ from daemon.daemon_world import CHECKOUT, CLIENT, World, frame, make_event, read
 
 ALLOWED_IMPORTS = {"_signal", "_socket", "posix", "time"}
 """Beside what a bare `python3 -I -S -E -c pass` loads."""
+HOOK_FILES = ("client.py", "starter.py", "processes.py", "environment.py")
 HOOK_COMMANDS = ("session-start", "pre-compact", "post-compact", "session-end")
 
 
@@ -45,7 +46,7 @@ def test_the_hook_folder_imports_nothing_of_ours_and_nothing_installed() -> None
     """Every file that Claude Code's python3 may run gets by with the standard library."""
     import ast
 
-    for name in ("client.py", "starter.py", "environment.py"):
+    for name in HOOK_FILES:
         tree = ast.parse((CLIENT.parent / name).read_text())
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -74,7 +75,7 @@ def test_older_and_newer_pythons_compile_the_hook_files(version: str, world: Wor
     import ast
 
     major, minor = map(int, version.split("."))
-    for name in ("client.py", "starter.py", "environment.py"):
+    for name in HOOK_FILES:
         ast.parse((CLIENT.parent / name).read_text(), feature_version=(major, minor))
 
 
@@ -322,12 +323,12 @@ def test_a_session_start_that_fails_is_shown_and_not_put_into_the_context(world:
 def test_a_large_plan_comes_in_private_parts(world: World) -> None:
     """Over 4 MiB the plan stands in files of 0600, each under the limit, that are the plan when read in order."""
     messages = [{"role": "user", "text": "Mend it.", "toolUses": []}]
-    line = "é" * 200
     for number in range(4000):  # a long path makes a long note, and 4,000 of them more than 4 MiB
         deep = world.project.joinpath(*(letter * 100 for letter in "éüöäàèò"))
         path = deep / f"{number:04}{'ñ' * 100}.txt"
         if number == 0:
             deep.mkdir(parents=True)
+        line = f"{number} " + "é" * 200
         path.write_text("\n".join([line] * 8) + "\n")
         output = "\n".join(f"{n}\t{line}" for n in range(1, 9))
         use = {"tool_use_id": f"t{number}", "tool": "Read", "input": {"file_path": str(path)}}
@@ -336,7 +337,7 @@ def test_a_large_plan_comes_in_private_parts(world: World) -> None:
         messages.append({"role": "user", "text": "", "toolUses": [], "toolResults": [result]})
     done = world.client("compact", make_event(world, messages=messages, files=0))
     answer = json.loads(done.stdout)
-    assert answer["action"] == "parts"
+    assert answer["action"] == "parts", (len(done.stdout), len(answer.get("results", ())))
     assert len(answer["parts"]) > 1
     texts = []
     for part in map(Path, answer["parts"]):

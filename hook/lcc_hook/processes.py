@@ -1,0 +1,76 @@
+"""Which process is the daemon, and how it is ended without ever ending another one. Part of `starter.py`'s slow path.
+
+A process is known by its number and the time it began: a number alone is given away again.
+"""
+
+import _socket
+import os
+import signal
+import socket
+import sys
+import time
+
+ON_LINUX: bool = sys.platform.startswith("linux")
+TERM_WAIT = 2.0
+"""Seconds that a daemon which does not answer gets between SIGTERM and SIGKILL."""
+
+
+def end_process(pid: int, began: bytes, patience: float = TERM_WAIT) -> bool:
+    """SIGTERM, and SIGKILL after ``patience`` seconds, to the process ``pid`` that began at ``began``."""
+    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 2.0)):
+        if start_of(pid) != began:
+            return True
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return True
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if start_of(pid) != began:
+                return True
+            time.sleep(0.02)
+    return False
+
+
+def peer_pid(line: "_socket.socket") -> "int | None":
+    """Who made the socket listen: SO_PEERCRED on Linux, LOCAL_PEERPID (level 0, option 2) on macOS."""
+    try:
+        if hasattr(socket, "SO_PEERCRED"):
+            found = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            return int.from_bytes(found[:4], sys.byteorder)
+        return line.getsockopt(0, 2)
+    except OSError:
+        return None
+
+
+def progress_of(pid: int) -> "tuple[bytes, bytes]":
+    """The process's state as one letter (T: stopped, R: at work or waiting for its turn) and the time it has used."""
+    if ON_LINUX:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                words = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return b"", b""
+        return words[0], b" ".join(words[11:13])
+    state, _, used = ask_ps("stat=,time=", pid).partition(b" ")
+    return state[:1], used.strip()
+
+
+def start_of(pid: int) -> bytes:
+    """When the process began, in the system's own words; empty where it is gone or only waits to be buried."""
+    if ON_LINUX:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                words = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return b""
+        return b"" if words[0] in (b"Z", b"X") else words[19]
+    state, _, began = ask_ps("stat=,lstart=", pid).partition(b" ")
+    return b"" if state.startswith(b"Z") else began.strip()
+
+
+def ask_ps(what: str, pid: int) -> bytes:
+    import subprocess
+
+    shown = subprocess.run(["ps", "-o", what, "-p", str(pid)], stdout=subprocess.PIPE, check=False)
+    return shown.stdout.strip()
