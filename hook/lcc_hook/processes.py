@@ -3,12 +3,15 @@
 A process is known by its number and the time it began: a number alone is given away again.
 """
 
-import _socket
 import os
 import signal
 import socket
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import _socket
 
 ON_LINUX: bool = sys.platform.startswith("linux")
 TERM_WAIT = 2.0

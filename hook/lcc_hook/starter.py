@@ -29,6 +29,10 @@ from lcc_hook.client import (
 )
 from lcc_hook.processes import end_process, peer_pid, progress_of, start_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import _socket
+
 START_BUDGET = 8.0
 """Seconds for a call that must start the daemon first. LCC_START_BUDGET_MS replaces it."""
 SECOND_WAIT = 2.0
