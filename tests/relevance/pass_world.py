@@ -21,6 +21,7 @@ STUB = (
     "File unchanged since last read. The content from the earlier Read tool_result in this conversation is still "
     "current — refer to that instead of re-reading."
 )
+ADDED = ("", "", "", "\nShell cwd was reset to /w", "\n\n... [12 lines truncated] ...", REMINDER)
 NAMES = (
     "plain.py",
     "folder/deep/inner.txt",
@@ -112,6 +113,8 @@ class Shell:
     strip: str
     """The characters that the client strips from the output's end."""
     where: str
+    added: str
+    """What the client puts behind it."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,9 @@ def operations(*, any_disk: bool) -> st.SearchStrategy[Op]:
     )
     programs = ["cat", "cat -n", "nl -ba", "sed", "sed $", "head", "head -n", "tail", "cat | x"]
     strips = st.sampled_from(["", "\n", " \t\r\n\v\f\u0085\u2028"] if any_disk else ["", "\n"])
-    shells = st.builds(Shell, name, st.sampled_from(programs), small, st.booleans(), strips, where)
+    shells = st.builds(
+        Shell, name, st.sampled_from(programs), small, st.booleans(), strips, where, st.sampled_from(ADDED)
+    )
     repeats = st.builds(Repeat, st.integers(0, 6), small, small, st.sampled_from(SNIPPETS), st.booleans(), flag)
     others = st.builds(Other, st.sampled_from(["Grep", "mcp__x__y", "Bash", "WebFetch"]), texts(), flag)
     written = st.builds(Write, name, texts(), st.booleans() if any_disk else st.just(True))
@@ -344,7 +349,7 @@ class World:
             "tail": (lines[-count:], f"tail -{count} {word}"),
             "cat | x": (lines[::-1], f"cat {word} | tac"),
         }[op.program]
-        text = "".join(shown).rstrip(op.strip)
+        text = "".join(shown).rstrip(op.strip) + op.added
         if not op.codex:
             self._call("Bash", {"command": command, **({"cwd": workdir} if workdir else {})}, text, None, cwd)
             return

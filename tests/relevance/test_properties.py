@@ -322,6 +322,6 @@ def _fixed_operations() -> list[Op]:
     operations: list[Op] = []
     for name in NAMES:
         operations.append(Read(name, "arrow", None, None, True, True, "absolute"))
-        operations.append(Shell(name, "cat", 1, True, "", "session"))
+        operations.append(Shell(name, "cat", 1, True, "", "session", ""))
         operations.append(Repeat(1, 3, 4, "x", False, None))
     return operations
