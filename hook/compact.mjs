@@ -15,40 +15,38 @@ const root = decodeURIComponent(import.meta.url.replace(/^file:\/\//, "").replac
 // point there is nothing new to remove, and answering again would let the client go round in a circle.
 const doneAt = new Map();
 
-class HandOver extends Error {}
-
 const run = async ($, program, words, input) => {
   const ran = await $.process.run([...PYTHON, `${root}/hook/lcc_hook/${program}`, ...words], {
     stdin: JSON.stringify(input),
     timeoutMs: LIMIT_MS,
   });
-  if (ran.exitCode !== 0) throw new HandOver(ran.stderr.trim() || `${program} ended with ${ran.exitCode}`);
-  if (ran.isStdoutTruncated) throw new HandOver(`the answer of ${program} was cut`);
+  if (ran.exitCode !== 0) throw new Error(ran.stderr.trim() || `${program} ended with ${ran.exitCode}`);
+  if (ran.isStdoutTruncated) throw new Error(`the answer of ${program} was cut`);
   return JSON.parse(ran.stdout);
 };
 
-const askForPlan = async ($, event, options, info, messages) => {
+const askForPlan = async ($, event, options, session, messages) => {
   const answer = await run($, "client.py", ["compact", "--plugin-root", root], {
     v: VERSION,
     trigger: event.trigger,
     instructions: event.instructions ?? null,
-    session_id: await $.session.id(),
-    cwd: await $.session.cwd(),
-    transcript_path: info.transcriptPath,
+    session_id: session.id,
+    cwd: session.cwd,
+    transcript_path: session.transcript,
     agent_id: event.agentId ?? null,
     options,
     messages: forTheWire(messages),
   });
-  if (answer.v !== VERSION) throw new HandOver(`the hook client answered with version ${answer.v}`);
+  if (answer.v !== VERSION) throw new Error(`the hook client answered with version ${answer.v}`);
   if (answer.action !== "parts") return answer;
   const parts = [];
   for (const path of answer.parts) parts.push(await $.fs.read(path));
   return JSON.parse(parts.join(""));
 };
 
-const askForUnseen = ($, event, info, messages) =>
+const askForUnseen = ($, event, session, messages) =>
   run($, "unseen.py", [], {
-    transcript: info.transcriptPath,
+    transcript: session.transcript,
     agent_id: event.agentId ?? null,
     ...shownIn(messages),
   });
@@ -59,22 +57,23 @@ const textsByPlace = (texts) => {
   return places;
 };
 
-// Resolves to {say, messages}; throws HandOver with the reason where the built-in summary must run.
+// Resolves to {say, messages}; throws an Error with the reason where the built-in summary must run.
 const compact = async ($, event, options) => {
   const begun = Date.now();
-  if (!isExpected(event.messages)) throw new HandOver("messages of a shape that this version does not know");
+  if (!isExpected(event.messages)) throw new Error("messages of a shape that this version does not know");
   const messages = tidy(event.messages);
-  const loop = event.agentId ?? "";
+  const [id, cwd, info] = await Promise.all([$.session.id(), $.session.cwd(), $.session.info()]);
+  const session = { id, cwd, transcript: info.transcriptPath };
+  const loop = `${id} ${event.agentId ?? ""}`;
   const progress = progressOf(messages);
-  if (doneAt.get(loop) === progress) throw new HandOver("nothing new to remove since the last compaction");
-  const info = await $.session.info();
+  if (doneAt.get(loop) === progress) throw new Error("nothing new to remove since the last compaction");
   const [answer, unseen] = await Promise.all([
-    askForPlan($, event, options, info, messages),
-    askForUnseen($, event, info, messages),
+    askForPlan($, event, options, session, messages),
+    askForUnseen($, event, session, messages),
   ]);
   if (answer.action === "hand-over" && typeof answer.say === "string") return { say: answer.say };
-  if (!isReplacement(answer)) throw new HandOver("the hook client's answer is no plan");
-  if (unseen.lost.length > 0) throw new HandOver(`it would lose ${unseen.lost[0]}`);
+  if (!isReplacement(answer)) throw new Error("the hook client's answer is no plan");
+  if (unseen.lost.length > 0) throw new Error(`it would lose ${unseen.lost[0]}`);
   const built = build(messages, {
     results: new Map(Object.entries(answer.results)),
     dropped: new Set(answer.dropped),
