@@ -17,6 +17,7 @@ _NAME = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!=/:]+")
 _WORD = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!=]+")
 _AMPERSAND = re.compile(r"&(?<![&>|\\]&)(?![&>])")  # alone, it sends what stands before it to the background
 _GOES_ON = ("nohup", "setsid", "disown")
+_MOVES = re.compile(r"(?:\A|[\s;&|(`])(?:cd|pushd|popd)(?:[\s;&|)]|\Z)")
 _EVERYWHERE = "/"
 _MAY_LEAVE = ("$", "~", "`", "..", "%")
 
@@ -38,10 +39,13 @@ class LaterWrites:
         file_names = {os.path.basename(os.path.normpath(path)) for path in read_paths}
         self._named: dict[str, int] = {}
         self._written_under: dict[str, int] = {}
+        moved = False
         for position, use in enumerate(uses):
             if use.id in reads:
                 continue
             strings = input_strings(use.input)
+            # A shell stays where a command went: from then on only a directory of the call's own is known.
+            moved = moved or (kind_of(use.tool) == "command" and any(map(_moves, strings)))
             for path in written_paths(use):
                 self._named[os.path.basename(path)] = position
             for text in strings:
@@ -49,7 +53,7 @@ class LaterWrites:
                     self._named[name] = position
             if effect_of(use) != "read_only":
                 last = len(uses) if _runs_on(use, strings) else position
-                for folder in _may_write_under(use, strings, session_cwd):
+                for folder in _may_write_under(use, strings, None if moved else session_cwd):
                     self._written_under[folder] = max(last, self._written_under.get(folder, -1))
         self._last_write = max(self._written_under.values(), default=-1)
 
@@ -67,6 +71,11 @@ class LaterWrites:
             if parent == folder:
                 return False
             folder = parent
+
+
+def _moves(command: str) -> bool:
+    """Whether a command may leave its shell in another directory."""
+    return any(word in command for word in ("cd", "pushd", "popd")) and _MOVES.search(command) is not None
 
 
 def _runs_on(use: ToolUse, strings: Sequence[str]) -> bool:

@@ -131,3 +131,21 @@ def test_rows_with_something_else_behind_them_are_kept(suffix: str, given: dict[
     session.filler()
 
     assert session.compact("recoverable").reason(call) == "read_range_unknown"
+
+
+@pytest.mark.parametrize("command", ["cd /other", "cd /other && ls", "mkdir x; pushd /other", "(cd /other)\npopd"])
+def test_a_shell_that_went_elsewhere_may_write_there(command: str) -> None:
+    """A shell stays where `cd` took it: a later command without a directory of its own may write anywhere."""
+    session = MadeSession(cwd="/w")
+    session.bash(command, "ok")
+    read = session.read("/other/a.py", numbered(TEXT))
+    session.bash("make", "ok")
+    session.filler()
+    own = MadeSession(cwd="/w")
+    own.bash(command, "ok", cwd="/w")
+    own_read = own.read("/other/a.py", numbered(TEXT))
+    own.bash("make", "ok", cwd="/w")
+    own.filler()
+
+    assert session.compact("recoverable").reason(read) == "file_written_later"
+    assert own.compact("recoverable").reason(own_read) == "recoverable_file_read"
