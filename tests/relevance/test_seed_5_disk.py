@@ -52,6 +52,7 @@ class Workspace:
     def compact(self, **options: Any) -> Answer:
         """One pass, which its own verification must confirm."""
         answer = self.session.compact("recoverable", **{"workspace_root": str(self.root), **options})
+        assert answer.report["lossless_violations"] == []
         assert verify_recoverable(self.session.messages, answer.messages) == []
         return answer
 
