@@ -62,7 +62,10 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The new texts of the results whose notes were followed; ``unproven`` are those that no sha256 vouches for.
+    """The new texts of the results whose notes were followed.
+
+    ``proven`` are those that the stash, a kept result or a report's sha256 vouches for; ``unproven`` are read from
+    files as they are now, without a report that says what they held.
 
     ``left`` are results that look like notes, and that were there before every pass that has a report: outputs
     of tools, or notes of a pass whose report was not given.
@@ -175,7 +178,7 @@ class _Restoring:
             for text in self._candidates(pair, note, known):
                 if known is None or _sha256(text) == known.sha256:
                     self.texts[call_id] = text
-                    if known is not None or note.kind == "stash":
+                    if known is not None or note.kind != "file":
                         self.proven.add(call_id)
                     return
         except _CannotFollowError as error:

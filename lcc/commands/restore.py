@@ -38,9 +38,11 @@ def restore(
 ) -> None:
     """Rebuild the original session: from the kept results, the files and the stash that its notes point at.
 
-    With the report of each pass every output is proven by its sha256; without them, only what the stash gives
-    is. Notes that can no longer be followed are listed and stay (exit 1). A session that was trimmed (lossy,
-    or by a judge) cannot be restored. With --against and without -o nothing is written: it only compares.
+    With the report of each pass every output is proven by its sha256. Without them nothing tells whether a file
+    has changed since: what comes from files is then restored as it is now, and the exit code is 1. Notes that can
+    no longer be followed are listed and stay (exit 1). A session that was trimmed (lossy, or by a judge) cannot be
+    restored. With --against and without -o nothing is written: it only compares. -o may not name a file that is
+    read here.
     """
     from lcc.restore import RestoreError, facts_of, restored_bytes
     from lcc.restore import restore as follow
@@ -49,6 +51,9 @@ def restore(
 
     if workspace_root is not None and not os.path.isdir(workspace_root):
         raise InputError(f"--workspace-root {workspace_root}: there is no such folder")
+    read_files = [compacted, *(report or ()), *([against] if against is not None else [])]
+    if output is not None and output != STREAM and any(OutputFile(output, "-o").same_as(name) for name in read_files):
+        raise InputError(f"-o {output}: it is read here, and would be overwritten; name another file")
     transcript = _transcript(compacted)
     reports = [_report(name) for name in report or ()]
     root = os.path.abspath(workspace_root) if workspace_root else None
@@ -68,7 +73,7 @@ def restore(
         typer.echo(f"  and {images} images", err=True)
     for note, problem in lost:
         typer.echo(f"  {note}: {problem}", err=True)
-    if restored.failures or lost or not same:
+    if restored.failures or restored.unproven or lost or not same:
         raise typer.Exit(1)
 
 
@@ -127,9 +132,10 @@ def _write(content: bytes, output: str | None, *, to_stdout: bool) -> None:
 
 def _say(name: str, restored: Restored) -> None:
     total = len(restored.edits.texts)
-    typer.echo(f"{name}: {total} outputs restored, {len(restored.proven)} of them proven by sha256", err=True)
+    typer.echo(f"lcc: {name}: {total} outputs restored, {len(restored.proven)} of them proven", err=True)
     if restored.unproven:
-        typer.echo("  the others are as their notes say; give the reports with --report to prove them", err=True)
+        count = len(restored.unproven)
+        typer.echo(f"  {count} come from files as they are now; give the reports with --report to prove them", err=True)
     if restored.left:
         typer.echo(f"  {len(restored.left)} more look like notes, and no given report made them; they stay", err=True)
     for failure in restored.failures:
