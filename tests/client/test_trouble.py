@@ -116,6 +116,12 @@ def compact_once(client: Path, lab: Lab, trouble: Trouble, plugin: Path = PLUGIN
         return Outcome(claude.ask("/compact"), claude.ask("Are you there?"), api, session)
 
 
+def words_after_the_summary_request(done: Outcome) -> str:
+    """What the summariser is told beside the conversation: the client's own request and what the guide adds."""
+    (summary,) = done.api.of("summary")
+    return words_of(summary.body["messages"]).partition(SUMMARY_REQUEST)[2]
+
+
 @pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.name)
 def test_the_session_goes_on(current_client: Path, lab: Lab, table: Table, trouble: Trouble) -> None:
     """The next prompt is answered; the context holds notes after a replacement, else the summary."""
@@ -129,6 +135,8 @@ def test_the_session_goes_on(current_client: Path, lab: Lab, table: Table, troub
     assert len(said) == (trouble.line is not None)
     assert all(line.startswith(trouble.line or "") for line in said)
     assert ("summary" in done.api.kinds()) is not replaced
+    if trouble.line is None:
+        assert str(lab.project / "src" / "one.py") not in words_after_the_summary_request(done)
     if replaced:
         assert results(items)["toolu_old0"].text.startswith("[removed: re-read ")
     else:
@@ -181,9 +189,7 @@ def test_a_refused_module_leaves_the_guide(current_client: Path, lab: Lab, table
     table.add("module refused", "the summary, and what the guide gives back", done.turn, lab)
     assert "module" in " ".join(line for line in lab.debug_log.read_text().splitlines() if "[ERROR]" in line)
     assert done.turn.said_to_user() == []
-    (summary,) = done.api.of("summary")
-    _, _, asked = words_of(summary.body["messages"]).partition(SUMMARY_REQUEST)
-    assert str(lab.project / "src" / "one.py") in asked
+    assert str(lab.project / "src" / "one.py") in words_after_the_summary_request(done)
     assert done.answer.result == "Here."
     words = json.dumps(done.api.of("main")[-1].body["messages"])
     assert "THE BUILT-IN SUMMARY" in words

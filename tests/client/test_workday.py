@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.client
 STAGES = ("first", "first resumed", "second", "second resumed")
 GONE = {"first": {"toolu_big", "toolu_other"}, "second": {"toolu_big", "toolu_other", "toolu_third"}}
 """What each compaction must have removed: reads of files that are unchanged on disk."""
-NO_TEXT = {"toolu_picture", "toolu_search", "toolu_shot"}
+NO_TEXT = {"toolu_picture", "toolu_screen", "toolu_search", "toolu_shot"}
 """Results that held something else than text before."""
 QUEUED = "One more thing while you work: ZEBRA-2."
 PROMPTS = ["Start with the picture and @att.txt: ZEBRA-1.", "Second question.", "Third question.", "Fourth one."]
@@ -60,7 +61,8 @@ def fill_project(lab: Lab) -> None:
         lab.write(f"src/{name}.py", source_text(name, lines))
     lab.write("att.txt", "ATTACHED CONTENT\n")
     lab.write(".claude/skills/tidy/SKILL.md", SKILL)
-    (lab.project / "picture.png").write_bytes(png())
+    for name in ("picture.png", "screen.png"):
+        (lab.project / name).write_bytes(png())
     server = {"command": "/usr/bin/env", "args": ["python3", str(Path(__file__).parent / "mcp_server.py")]}
     (lab.root / "mcp.json").write_text(json.dumps({"mcpServers": {"test": server}}), encoding="utf-8")
 
@@ -86,7 +88,8 @@ def script(lab: Lab, gate: Event) -> Script:
         ]),
         Reply([bash("toolu_works", "echo fine"), bash("toolu_fails", "echo out; exit 3")], hold=gate),
         Reply([call("toolu_words", "mcp__test__words"), call("toolu_shot", "mcp__test__picture")]),
-        Reply([read(lab, "toolu_picture", "picture.png"), call("toolu_skill", "Skill", skill="tidy")]),
+        Reply([read(lab, "toolu_picture", "picture.png"), read(lab, "toolu_screen", "screen.png")]),
+        Reply([call("toolu_skill", "Skill", skill="tidy")]),
         Reply([call("toolu_search", "ToolSearch", query="select:WebFetch", max_results=5)]),
         Reply([call("toolu_agent", "Agent", **ask_helper)]),
         Reply([think("enough"), say("Seen it all.")]),
@@ -115,6 +118,7 @@ def morning(day: Day, claude: Claude, gate: Event) -> None:
     for prompt in PROMPTS[1:]:
         claude.ask(prompt)
     day.before["first"] = day.seen()
+    (day.lab.project / "screen.png").write_bytes(png(colour=(0, 0, 255)))
     day.turns["first"] = claude.ask("/compact mind the zebra")
     claude.ask(LATER_PROMPTS[0])
     day.after["first"] = day.seen()
@@ -233,13 +237,15 @@ def test_a_skills_text_stays(day: Day, stage: str) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_picture_in_a_result_becomes_a_line_with_its_file(day: Day, stage: str) -> None:
-    """A picture that was read names its file; one from an MCP server names the copy that the client saved."""
-    after = results(day.after[stage])
-    assert str(day.lab.project / "picture.png") in after["toolu_picture"].text
-    assert after["toolu_shot"].text.startswith("here it is\n[Image: source: ")
-    saved = after["toolu_shot"].text.removeprefix("here it is\n[Image: source: ").removesuffix("]")
-    assert Path(saved).read_bytes() == png()
+@pytest.mark.parametrize("call_id", ["toolu_picture", "toolu_screen", "toolu_shot"])
+def test_a_picture_in_a_result_becomes_a_line_with_a_file_of_its_bytes(day: Day, stage: str, call_id: str) -> None:
+    """A picture that was read, one whose file was overwritten since, and one from an MCP server: each has its file."""
+    after = results(day.after[stage])[call_id].text
+    named = re.search(r"(?:read|Image: source:) (/\S+\.png)", after)
+    assert named is not None
+    assert Path(named[1]).read_bytes() == png()
+    assert (Path(named[1]) == day.lab.project / "picture.png") is (call_id == "toolu_picture")
+    assert after.startswith("here it is\n") is (call_id == "toolu_shot")
 
 
 @pytest.mark.parametrize("stage", STAGES)
