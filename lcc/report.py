@@ -247,6 +247,7 @@ def build_report(facts: PassFacts) -> Report:
         "tool_calls_replaced": decided["replace"],
         "tool_calls_stashed": counts.stashed,
         "tool_calls_unanswered": unanswered,
+        "images_stashed": None,
         "format": transcript.format,
         "session_id": transcript.session_id,
         "workspace_root": facts.workspace_root,
