@@ -155,7 +155,22 @@ def read_object(place: Place) -> bytes:
 
     Raises ``OSError`` when the pack cannot be read, ``DamagedObjectError`` when something else stands there.
     """
-    stored = read_stored(place)
+    return _proven(place, read_stored(place))
+
+
+def read_pack(pack: Path) -> Iterator[tuple[Place, bytes | DamagedObjectError]]:
+    """Every object of the pack, or what is wrong with it; the file is opened once. Raises ``OSError``."""
+    places = places_in(pack)
+    with _opened(pack) as file:
+        for place in places:
+            stored = os.pread(file.fileno(), _HEADER.size + place.body, place.offset)
+            try:
+                yield place, _proven(place, stored)
+            except DamagedObjectError as error:
+                yield place, error
+
+
+def _proven(place: Place, stored: bytes) -> bytes:
     if len(stored) < _HEADER.size:
         raise _damaged(place, "its pack is cut off")
     mark, sha256, size, body_size, check = _HEADER.unpack_from(stored)

@@ -23,6 +23,7 @@ from lcc.stash.objects import (
     packed,
     places_in,
     read_object,
+    read_pack,
     write_pack,
 )
 from lcc.stash.references import UNNAMED_SESSION, append_references, named_before
@@ -206,15 +207,16 @@ class Stash:
                 yield Entry(place.sha256, place.stored_bytes, modified, place)
 
     def check(self) -> Iterator[tuple[str, str | None]]:
-        """Read every stored copy: its sha256, and what is wrong with it, None when it is whole."""
-        for entry in self.entries():
+        """Read every stored copy: its sha256, and what is wrong with it, None when it is whole.
+
+        A pack that cannot be read as a whole is `pack_problem`'s.
+        """
+        for pack in pack_files(self.folder):
             try:
-                read_object(entry.place)
-                yield entry.sha256, None
-            except FileNotFoundError:
-                continue
-            except (DamagedObjectError, OSError) as error:
-                yield entry.sha256, str(error)
+                for place, outcome in read_pack(pack):
+                    yield place.sha256, str(outcome) if isinstance(outcome, DamagedObjectError) else None
+            except OSError:
+                continue  # `pack_problem` says it
 
     def _resolved(self, object_id: str) -> list[Place]:
         wanted = object_id.strip().lower()
