@@ -23,7 +23,9 @@ tool_reduction_ratio tokens_before tokens_after token_count_method state_tokens 
 messages_before messages_after tool_calls_total tool_calls_kept tool_calls_trimmed tool_calls_dropped
 tool_calls_deduped tool_calls_replaced tool_calls_stashed decisions warnings
 """.split()
-OUR_KEYS = "tool_calls_unanswered images_stashed format session_id workspace_root workspace_root_source cache_cost".split()
+OUR_KEYS = """
+tool_calls_unanswered images_stashed format session_id workspace_root workspace_root_source cache_cost
+""".split()
 JUDGE_KEYS = """
 jev_model_requested jev_model_resolved threshold trim_threshold trim_head_chars calls state_tokens state_fit_stage
 requests
