@@ -32,6 +32,12 @@ def first_session() -> list[Reply]:
     return [Reply([say("Squares."), bash("toolu_big", SQUARES)]), Reply(parallel), *steps, Reply([say("First done.")])]
 
 
+def more_to_remove() -> list[Reply]:
+    """A second large output that grows old, without which there is nothing to fork again for."""
+    steps = [Reply([say(f"More {index}."), bash(f"toolu_more{index}", f"echo more {index}")]) for index in range(8)]
+    return [Reply([say("Squares again."), bash("toolu_again", SQUARES)]), *steps]
+
+
 def ask_for_note(call_id: str) -> Reply:
     """A model that reads the note in its context and calls the recall tool with the id that it names."""
 
@@ -79,6 +85,7 @@ def test_a_fork_is_resumed_and_its_notes_are_followed(current_client: Path, lab:
         [
             *first_session(),
             ask_for_note("toolu_recall1"),
+            *more_to_remove(),
             Reply([say("Second done.")]),
             ask_for_note("toolu_recall2"),
             Reply([say("Third done.")]),
