@@ -28,7 +28,7 @@ class SessionReader:
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self._size = 0
-        self._tail = b""
+        self._tail: list[bytes] = []
         self._line = 1
         self._state = _State()
 
@@ -37,21 +37,24 @@ class SessionReader:
 
         Raises TranscriptError, with line and column, for what no client writes; the reader is of no further use.
         """
-        appended = self._tail + appended
         cut = appended.rfind(b"\n") + 1
-        whole, self._tail = (appended, b"") if cut == len(appended) else (appended[:cut], appended[cut:])
-        if whole:
-            self._take(whole)
+        if not cut:
+            self._tail.append(appended)
+            return
+        whole = b"".join((*self._tail, appended[:cut]))
+        self._tail = [appended[cut:]]
+        self._take(whole)
 
     def transcript(self) -> Transcript:
         """The session as far as it has been fed, leaving out an unfinished last line."""
-        if self._tail:
+        tail = b"".join(self._tail)
+        if tail:
             try:
-                documents = list(split(self._tail, 0, self._line))
+                documents = list(split(tail, 0, self._line))
             except TranscriptError:
                 documents = []
             if documents:
-                raw = b"".join((*self._chunks, self._tail))
+                raw = b"".join((*self._chunks, tail))
                 state = self._state.copy()
                 state.take_all(documents, self._size)
                 return checked(state.transcript(raw))
