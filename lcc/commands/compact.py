@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from lcc.commands.compact_options import flag_of, provider_for, without_effect
+from lcc.commands.compact_options import chooses_nobody, flag_of, provider_for, without_effect
 from lcc.commands.files import STREAM, InputError, OutputFile, read_input
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def compact(
         str | None,
         typer.Option(
             help="jev, laya, auto or rules. auto: Jev, else a Laya that answers, else everything is kept. "
-            "Without it: rules when an option of the rules is given, else auto."
+            "Without it: rules when an option of the rules is given, else auto; "
+            "with --fork and no rules mode: the recoverable rules."
         ),
     ] = None,
     rules_mode: Annotated[
@@ -82,7 +83,11 @@ def compact(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything, write no file.")] = False,
     fork: Annotated[
-        bool, typer.Option("--fork", help="Write a new session beside this one, for claude --resume.")
+        bool,
+        typer.Option(
+            "--fork",
+            help="Write a new session beside this one, for claude --resume; none where nothing could be removed.",
+        ),
     ] = False,
     snapshot: Annotated[
         bool, typer.Option("--snapshot", help="Fork a session also while a client is writing to it.")
@@ -97,6 +102,10 @@ def compact(
         raise InputError(f"--mode {mode}: {what}; the mode there is is tool-calls")
     given = _given(context)
     chosen = provider_for(provider, given)
+    notes: list[str] = []
+    if fork and chooses_nobody(given):
+        chosen, rules_mode = "rules", "recoverable"
+        notes.append("nobody was named to decide, so: --provider rules --rules-mode recoverable")
     if decisions_cache is not None and chosen == "rules":
         raise InputError(
             "--decisions-cache: refused with --provider rules, which asks no judge whose verdicts it could keep"
@@ -126,7 +135,7 @@ def compact(
         )
     except RequestError as error:
         raise InputError(f"{flag_of(error.option)}: {error.problem}") from None
-    notes = [f"{name} has no effect here" for name in without_effect(chosen, rules_mode, given)]
+    notes += [f"{name} has no effect here" for name in without_effect(chosen, rules_mode, given)]
     forked = _open_fork(transcript, format, output, snapshot) if fork else None
     if snapshot and not fork:
         raise InputError("--snapshot: goes with --fork alone")
@@ -215,6 +224,7 @@ class _Files:
             raise InputError(f"-r {asked.report}: that is the file of -o")
         if asked.report == STREAM and asked.output == STREAM and not asked.dry_run:
             raise InputError("-r -: standard output takes the compacted session; give -o FILE, or --dry-run")
+        self.nothing_to_fork = False
         # A transcript on a terminal helps nobody, so a run without -o there shows what would be done.
         self.to_terminal = asked.output == STREAM and sys.stdout.isatty()
 
@@ -230,7 +240,7 @@ class _Files:
         """Writes both beside their places."""
         if self.asked.dry_run:
             return
-        if self.output:
+        if self.output and not self.nothing_to_fork:
             self.output.write(content)
         if self.report:
             self.report.write(report)
@@ -241,7 +251,7 @@ class _Files:
             return
         if self.report:
             self.report.commit()
-        if self.output:
+        if self.output and not self.nothing_to_fork:
             self.output.commit()
 
     def print(self, answer: _Answer) -> None:
@@ -256,8 +266,11 @@ class _Files:
         """What to tell a person about where it went."""
         if self.asked.dry_run:
             return ["  dry run: no file was written"]
-        lines = [f"  wrote {file.name}" for file in (self.output, self.report) if file]
-        if self.asked.fork:
+        written = (None if self.nothing_to_fork else self.output, self.report)
+        lines = [f"  wrote {file.name}" for file in written if file]
+        if self.nothing_to_fork:
+            lines.append("  nothing could be removed, so no fork was written; go on in the session itself")
+        elif self.asked.fork:
             lines += self.asked.fork.said()
         if self.to_terminal:
             lines.append("  standard output is a terminal, so the session was not printed; give -o FILE or pipe it")
@@ -324,7 +337,8 @@ def _pass(transcript: Transcript, request: TranscriptCompactionRequest, files: _
             images = stash_images(content, None if dry else context.stash, request.preserve_recent)
             content, changed = images.content, changed | images.calls
             note_images(result.report, images)
-        if fork:
+        files.nothing_to_fork = fork is not None and not changed
+        if fork and changed:
             content = fork.content(content, changed, result.transcript, dry_run=dry)
         written = orjson.dumps(result.report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         files.write(content, written)

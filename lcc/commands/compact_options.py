@@ -45,6 +45,8 @@ JUDGE_ONLY = (
 RULES_ONLY = ("--rules-mode", "--workspace-root", "--no-disk-check", "--allow-command-pointers")
 RECOVERABLE_ONLY = RULES_ONLY[1:]
 RECOVERABLE_MODES = ("recoverable", "stashed")
+CHOOSES = ("--provider", "--rules-mode", "--decisions-cache")
+"""The options by which a person says who decides."""
 
 
 def refuse_options(words: Sequence[str]) -> None:
@@ -74,6 +76,11 @@ def provider_for(given: str | None, options: Iterable[str]) -> str:
     if given is not None:
         return given
     return "rules" if any(name in RULES_ONLY for name in options) else "auto"
+
+
+def chooses_nobody(options: Iterable[str]) -> bool:
+    """Whether none of the given options says who decides, so that a fork is made by the recoverable rules."""
+    return not any(name in CHOOSES for name in options)
 
 
 def without_effect(provider: str, rules_mode: str, options: Iterable[str]) -> list[str]:

@@ -291,6 +291,14 @@ class TestCommand:
         assert len(named) > 10
         assert lcc("recall", named[0], "--lines", "1", home=tmp_path).stdout == "0"
 
+        rows = parsed(forked.read_bytes())
+        text = "what was printed after the first fork\n" * 60
+        for index in range(30, 60):
+            rows += [
+                use(f"u{index}", rows[-1]["uuid"], f"t{index}"),
+                result(f"r{index}", f"u{index}", f"t{index}", f"{index}\n{text}"),
+            ]
+        forked.write_bytes(lines(*rows, said("later end", rows[-1]["uuid"])))
         again = ["compact", str(forked), "--provider", "rules", "--rules-mode", "stashed", "--fork", "--snapshot"]
         assert lcc(*again, home=tmp_path).returncode == 0
         (second,) = [path for path in session.parent.iterdir() if path not in (session, forked)]
@@ -299,6 +307,34 @@ class TestCommand:
             lcc("stash", "list", "--json", "--limit", "0", "--session", second.stem, home=tmp_path).stdout
         )
         assert set(named) <= {each["sha256"][:12] for each in listed["listed"]}
+
+    def test_without_a_word_about_who_decides_the_recoverable_rules_do(self, session: Path, tmp_path: Path) -> None:
+        """The fork is the one that these rules make, and the summary names them."""
+        doubled = "the same line of output, again and again\n" * 60
+        rows = parsed(session.read_bytes())
+        rows[2]["message"]["content"][0]["content"] = rows[4]["message"]["content"][0]["content"] = doubled
+        session.write_bytes(lines(*rows))
+        os.utime(session, (time.time() - 3600,) * 2)
+        done = lcc("compact", str(session), "--fork", home=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "--provider rules --rules-mode recoverable" in done.stderr
+        (forked,) = [path for path in session.parent.iterdir() if path != session]
+        results = [each["message"]["content"][0]["content"] for each in parsed(forked.read_bytes())[2:6:2]]
+        assert len(results[0]) < len(doubled)
+        assert results[1] == doubled
+
+    @pytest.mark.parametrize("who", [(), ("--provider", "rules"), ("--provider", "auto")])
+    def test_no_fork_is_written_where_nothing_could_be_removed(
+        self, session: Path, tmp_path: Path, who: tuple[str, ...]
+    ) -> None:
+        """It would be a second session that holds the same as the first; the report is written all the same."""
+        report = tmp_path / "report.json"
+        done = lcc("compact", str(session), "--fork", "-r", str(report), *who, home=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert list(session.parent.iterdir()) == [session]
+        assert "no fork was written" in done.stderr
+        assert "claude --resume" not in done.stderr
+        assert json.loads(report.read_text())["chars_before"] == json.loads(report.read_text())["chars_after"]
 
     def test_a_dry_run_writes_nothing(self, session: Path, tmp_path: Path) -> None:
         """No fork, no stash."""
