@@ -8,8 +8,8 @@ with `compact`, and `lcc compact` in a fresh process over the same messages. Tim
 event on stdin. The session's size is that of its texts as Claude Code keeps them; the event, which shows each output
 twice, is about twice as large. The daemon is started for the run in folders of its own, and stopped.
 
-`daemon` is the time from the whole request to the whole answer as `lcc-daemon status` gives it, and `client` what is
-left of the hook client's process beside it: start, reading stdin, handing it over, printing.
+Each line gives the median and, in brackets, the least: wall time, and time of a processor, which says more on a machine
+that has other things to do. `in the daemon` is its part, as `lcc-daemon status` gives it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 CHECKOUT = Path(__file__).parents[1]
 CLIENT = CHECKOUT / "hook" / "lcc_hook" / "client.py"
@@ -54,15 +56,38 @@ def make_event(project: Path, megabytes: float) -> bytes:
     return json.dumps({**event, "messages": messages}, separators=(",", ":")).encode()
 
 
-def timed(words: list[str], stdin: Path, env: dict[str, str]) -> tuple[float, bytes]:
-    """Milliseconds of one whole process, and its stdout."""
+class Cost(NamedTuple):
+    """Milliseconds of one whole process: from start to exit, and of a processor."""
+
+    wall: float
+    cpu: float
+
+
+def timed(words: list[str], stdin: Path, env: dict[str, str]) -> tuple[Cost, bytes]:
+    """What one process cost, and its stdout."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(stdin, "rb") as file:
         began = time.perf_counter()
         done = subprocess.run(words, stdin=file, capture_output=True, env=env, check=False)
-        took = (time.perf_counter() - began) * 1000
+        wall = (time.perf_counter() - began) * 1000
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise SystemExit(f"{words}: exit {done.returncode}: {done.stderr.decode()[-500:]}")
-    return took, done.stdout
+    cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
+    return Cost(wall, cpu), done.stdout
+
+
+def shown(costs: list[Cost]) -> str:
+    wall, cpu = ([getattr(cost, name) for cost in costs] for name in ("wall", "cpu"))
+    return (
+        f"{statistics.median(wall):7.1f} ({min(wall):.1f}) ms, processor {statistics.median(cpu):6.1f} ({min(cpu):.1f})"
+    )
+
+
+def status(env: dict[str, str]) -> dict[str, Any]:
+    asked = subprocess.run([sys.executable, "-m", "lcc_daemon", "status", "--json"], env=env, capture_output=True)
+    found: dict[str, Any] = json.loads(asked.stdout)
+    return found
 
 
 def measure(root: Path, megabytes: float, rounds: int, python: str, env: dict[str, str]) -> None:
@@ -78,28 +103,26 @@ def measure(root: Path, megabytes: float, rounds: int, python: str, env: dict[st
     hook = [python, "-I", "-S", "-E", str(CLIENT), "compact"]
     fresh = [str(Path(sys.executable).with_name("lcc")), "compact", str(payload), "--provider", "rules"]
     fresh += ["--rules-mode", "recoverable", "--workspace-root", str(project), "-o", str(root / "out.json")]
-    manage = [sys.executable, "-m", "lcc_daemon"]
-    subprocess.run([*manage, "restart"], env=env, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "lcc_daemon", "restart"], env=env, check=True, capture_output=True)
     for _ in range(2):
         _, plan = timed(hook, event, env)
     if json.loads(plan)["action"] not in ("replace", "parts"):
         raise SystemExit(f"the daemon handed over: {plan[:300]!r}")
-    times: dict[str, list[float]] = {"bare": [], "hook": [], "fresh": []}
+    before = status(env)
+    costs: dict[str, list[Cost]] = {"bare": [], "hook": [], "fresh": []}
     for _ in range(rounds):
-        times["bare"].append(timed(bare, nothing, env)[0])
-        times["hook"].append(timed(hook, event, env)[0])
-        times["fresh"].append(timed(fresh, nothing, env)[0])
-    status = json.loads(subprocess.run([*manage, "status", "--json"], env=env, capture_output=True).stdout)
-    middle = {name: statistics.median(each) for name, each in times.items()}
-    daemon = float(status["latency_ms"]["p50"])
-    print(
-        f"{megabytes:>5g} MB ({event.stat().st_size / 1e6:.1f} MB event)  "
-        f"bare {middle['bare']:.1f} ms ({min(times['bare']):.1f})  "
-        f"hook {middle['hook']:.1f} ms ({min(times['hook']):.1f})  "
-        f"= daemon {daemon:.1f} + client {middle['hook'] - daemon:.1f}  "
-        f"fresh {middle['fresh']:.1f} ms ({min(times['fresh']):.1f})  |  "
-        f"hook/bare {middle['hook'] / middle['bare']:.1f}  fresh/hook {middle['fresh'] / middle['hook']:.1f}"
-    )
+        costs["bare"].append(timed(bare, nothing, env)[0])
+        costs["hook"].append(timed(hook, event, env)[0])
+        costs["fresh"].append(timed(fresh, nothing, env)[0])
+    after = status(env)
+    print(f"session of {megabytes:g} MB (event {event.stat().st_size / 1e6:.1f} MB)")
+    print(f"  python3 -I -S -E -c pass   {shown(costs['bare'])}")
+    print(f"  hook client, warm daemon   {shown(costs['hook'])}")
+    print(f"  lcc compact, fresh         {shown(costs['fresh'])}")
+    used = (after["cpu_s"] - before["cpu_s"]) / rounds * 1000
+    middle = {name: statistics.median(cost.wall for cost in each) for name, each in costs.items()}
+    print(f"  in the daemon              {after['latency_ms']['p50']:7.1f} ms, processor {used:6.1f}")
+    print(f"  hook/bare {middle['hook'] / middle['bare']:.1f}, fresh/hook {middle['fresh'] / middle['hook']:.2f}")
 
 
 def measure_nothing(root: Path, rounds: int, python: str, env: dict[str, str]) -> None:
@@ -108,11 +131,10 @@ def measure_nothing(root: Path, rounds: int, python: str, env: dict[str, str]) -
     small.write_text('{"session_id":"bench"}')
     words = [python, "-I", "-S", "-E", str(CLIENT), "post-compact"]
     bare = [python, "-I", "-S", "-E", "-c", "pass"]
-    times = [(timed(bare, small, env)[0], timed(words, small, env)[0]) for _ in range(rounds)]
-    one, other = (statistics.median(each) for each in zip(*times, strict=True))
-    best = [min(each) for each in zip(*times, strict=True)]
-    shown = f"bare {one:.1f} ms ({best[0]:.1f})  hook {other:.1f} ms ({best[1]:.1f})  ratio {other / one:.2f}"
-    print(f"  a command hook that says next to nothing: {shown}")
+    pairs = [(timed(bare, small, env)[0], timed(words, small, env)[0]) for _ in range(rounds)]
+    print("a command hook that has next to nothing to say")
+    print(f"  python3 -I -S -E -c pass   {shown([pair[0] for pair in pairs])}")
+    print(f"  hook client, warm daemon   {shown([pair[1] for pair in pairs])}")
 
 
 def main() -> None:
@@ -121,7 +143,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--python", default=shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable)
     options = parser.parse_args()
-    root = Path(tempfile.mkdtemp(prefix="lcc-bench-"))
+    root = Path(tempfile.mkdtemp(prefix="bench-hook-"))
     env = {
         **{key: value for key, value in os.environ.items() if not key.startswith("LCC_")},
         "LCC_RUNTIME_DIR": str(root / "run"),

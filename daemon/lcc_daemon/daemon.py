@@ -209,6 +209,7 @@ class Daemon:
             "bytes_saved": {"today": saved["today"], "ever": saved["ever"]},
             "last_error": self._stats.last_error,
             "memory_mb": _memory_mb(),
+            "cpu_s": round(time.process_time(), 3),
             "warm": self._work.is_warm,
             "idle_stop_in_s": None if left is None else round(left),
         }
