@@ -78,7 +78,7 @@ def command_effect(command: str) -> Effect:
 def command_read(command: str) -> CommandRead | None:
     """The single file that ``command`` prints (``cat``, ``head``, ``tail``, ``sed -n``, ``nl -ba``), or None."""
     words = simple_words(command)
-    if not words or words[-1].startswith("-") or words[-1] == "":
+    if not words or len(words) < 2 or words[-1].startswith("-") or words[-1] == "":
         return None
     program, options, path = words[0], words[1:-1], words[-1]
     match program:
