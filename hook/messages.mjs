@@ -8,6 +8,8 @@ export const CLOSING_NOTE =
   "[lcc] The context was compacted in the middle of this turn. The results above stand as far as they are shown.";
 export const GO_ON = "[lcc] Go on with the task from here.";
 
+const REMINDER = "<system-reminder>";
+
 const isPrompt = (message) => message.role === "user" && !message.toolResults;
 
 const isOurs = (message) =>
@@ -176,8 +178,9 @@ export const closeTurn = (messages) => {
   let last = messages.length - 1;
   while (last >= 0 && isPrompt(messages[last])) last -= 1;
   if (last < 0 || !messages[last].toolResults) return messages;
+  const isUnanswered = messages.slice(last + 1).some((message) => !message.text.startsWith(REMINDER));
   messages.splice(last + 1, 0, { role: "assistant", text: CLOSING_NOTE, toolUses: [] });
-  if (last + 2 === messages.length) messages.push({ role: "user", text: GO_ON, toolUses: [] });
+  if (!isUnanswered) messages.push({ role: "user", text: GO_ON, toolUses: [] });
   return messages;
 };
 

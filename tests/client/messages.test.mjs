@@ -179,6 +179,17 @@ test("unseen words at the end of an unfinished turn come last, behind the closin
   ]);
 });
 
+test("a reminder at the end of an unfinished turn is no word of the user: it is told to go on", () => {
+  const open = result("A");
+  const reminder = "<system-reminder>\nanother hook's context\n</system-reminder>";
+  const plan = { ...nothing(), texts: new Map([[open.handle, [reminder]]]) };
+  assert.deepEqual(built([user("go"), assistant("", "A"), open], plan).slice(3), [
+    `a ${CLOSING_NOTE}`,
+    `u ${reminder}`,
+    `u ${GO_ON}`,
+  ]);
+});
+
 test("a prompt is returned as the very object that came", () => {
   const prompt = user("go");
   assert.equal(build(tidy([prompt, assistant("done")]), nothing())[0], prompt);
