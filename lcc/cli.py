@@ -6,17 +6,20 @@ one line of help. An error that a user can mend is one line on stderr and exit 2
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+from lcc.commands.files import InputError, WriteError, written
 
-from lcc.commands.files import InputError, WriteError
+if TYPE_CHECKING:
+    import typer
 
 EXIT_OK, EXIT_FAILED, EXIT_BAD_INPUT = 0, 1, 2
 _INTERRUPTED = 128 + signal.SIGINT
@@ -54,6 +57,10 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 def build(asked: str | None) -> typer.Typer:
     """The program with the command ``asked`` as it is, and every other one as its line of help."""
+    import typer
+
+    from lcc.commands.before import options
+
     app = typer.Typer(
         name="lcc",
         help="Compacts Claude Code sessions: removes only what can be had back, and proves it first.",
@@ -63,7 +70,7 @@ def build(asked: str | None) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings=_SETTINGS,
     )
-    app.callback()(_options)
+    app.callback()(options)
     for name, command in COMMANDS.items():
         loaded = _load(command.where) if name == asked else None
         if isinstance(loaded, typer.Typer):
@@ -71,22 +78,6 @@ def build(asked: str | None) -> typer.Typer:
         else:
             app.command(name, help=command.help, context_settings=_SETTINGS)(loaded or _not_loaded)
     return app
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"lcc {version('lcc-claude-code')}")
-        raise typer.Exit
-
-
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_version)
-    ] = False,
-) -> None:
-    """The options that stand before a command."""
 
 
 def _not_loaded() -> None:
@@ -99,13 +90,31 @@ def _load(where: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the program with ``arguments`` (the process's own by default) and exits with its code."""
+    """Runs the program with ``arguments`` (the process's own by default) and exits with its code.
+
+    Little is imported before it runs, so that Ctrl-C is answered in a line also while a command is loaded.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _stop)
-    _have_streams()
-    sys.exit(_run(given))
+    try:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _stop)
+        _have_streams()
+        code = _run(given)
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    with contextlib.suppress(ValueError):  # not the main thread, which no signal comes to
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is to end, which needs no second word
+    if code == _INTERRUPTED:
+        _say(_interrupted(given), code)
+    sys.exit(code)
+
+
+def _interrupted(given: Sequence[str]) -> str:
+    """What a person is told who pressed Ctrl-C: whether anything is other than before."""
+    if written:
+        return f"interrupted; {', '.join(written)} was written before, whole"
+    return "interrupted" if "stash" in given[:1] else "interrupted; nothing was changed"
 
 
 def _have_streams() -> None:
@@ -113,7 +122,8 @@ def _have_streams() -> None:
     for name, number, mode in (("stdin", 0, os.O_RDONLY), ("stdout", 1, os.O_WRONLY), ("stderr", 2, os.O_WRONLY)):
         stream = getattr(sys, name)
         if stream is None:
-            os.dup2(os.open(os.devnull, mode), number)
+            # What cannot be written to standard output is an error; a word that nobody can hear is not.
+            os.dup2(os.open(os.devnull, os.O_RDONLY if number == 1 else mode), number)
             opened = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
             setattr(sys, name, opened)
         elif hasattr(stream, "reconfigure") and number:
@@ -139,14 +149,13 @@ def _run(given: list[str]) -> int:
         if isinstance(error, BrokenPipeError):  # whoever read our output has gone, and knows it
             return EXIT_FAILED
         where = f"{error.filename}" if error.filename else "standard output"
-        return _say(f"{where}: {(error.strerror or str(error)).lower()}", EXIT_FAILED)
+        words = "it is closed" if error.errno == errno.EBADF else (error.strerror or str(error)).lower()
+        return _say(f"{where}: {words}", EXIT_FAILED)
     except Exception as error:
         if os.environ.get("LCC_TRACEBACK"):
             raise
         words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return _say(f"a fault in lcc itself, {words}; LCC_TRACEBACK=1 shows where", EXIT_FAILED)
-    except KeyboardInterrupt:
-        return _say("interrupted", _INTERRUPTED)
 
 
 def _command(given: list[str]) -> int:

@@ -19,6 +19,9 @@ from types import TracebackType
 MAX_INPUT_BYTES = 1 << 30
 STREAM = "-"
 
+written: list[str] = []
+"""The files that this process has put in their places, for whoever stops it and asks what was changed."""
+
 _CHUNK = 1 << 20
 _PRIVATE = 0o600
 
@@ -142,6 +145,7 @@ class OutputFile:
         if self._beside is None:
             raise ValueError(f"{self.name}: nothing was written")
         try:
+            written.append(self.name)
             os.replace(self._beside, self.path)
             self._beside = None
             folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -278,6 +278,45 @@ def test_stopped_while_it_writes_nothing_is_left_beside(world: World, number: si
     assert target.stat().st_size in (3, (world.folder / "large.json").stat().st_size)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.9])
+def test_ctrl_c_at_any_moment_is_one_line(world: World, share: float) -> None:
+    """From the first instruction of ours on, also while a command is loaded: exit 130, and what was there is there."""
+    start = "import lcc.cli, os; os.write(1, b'.'); lcc.cli.main()"
+    command = [sys.executable, "-c", start, "compact", "session.jsonl", "--rules-mode", "recoverable", "-o", "o.jsonl"]
+
+    def run(seconds: float | None) -> tuple[int, str, float]:
+        process = subprocess.Popen(
+            command, cwd=world.folder, env=world.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"."
+        started = time.perf_counter()
+        if seconds is not None:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1].decode()
+        return process.returncode, said, time.perf_counter() - started
+
+    _, _, whole = run(None)
+    (world.folder / "o.jsonl").unlink()
+    before = world.files()
+    code, said, _ = run(whole * share)
+
+    assert "Traceback" not in said
+    assert code in (0, 130)
+    if code == 0 or "o.jsonl was written" in said:
+        assert (world.folder / "o.jsonl").exists()
+    else:
+        assert said == "lcc: interrupted; nothing was changed\n"
+        assert world.files() == before
+
+
+def test_little_is_loaded_before_ctrl_c_is_answered() -> None:
+    """The program's own module needs no library of others."""
+    code = "import sys, lcc.cli; print([name for name in ('typer', 'rich', 'orjson') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
+
+
 def test_a_write_that_fails_changes_nothing(world: World) -> None:
     """A full disk, as a file-size limit: exit 1, one line, the older answer is there and nothing lies beside it."""
     (world.folder / "out.jsonl").write_bytes(b"older answer")
@@ -362,6 +401,23 @@ def test_a_stream_that_is_closed_does_no_harm(world: World, closed: int) -> None
     assert json.loads((world.folder / "report.json").read_text())["worth_it"] is True
     world.compact("-o", "other.jsonl")
     assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "other.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("words", [("compact", "session.jsonl"), ("explain", "report.json"), ("doctor",)])
+def test_an_answer_that_nobody_can_read_is_a_failed_run(world: World, words: tuple[str, ...]) -> None:
+    """Standard output is closed, and the answer was to go there."""
+    world.compact("-o", "out.jsonl", "-r", "report.json")
+    done = subprocess.run(
+        ["sh", "-c", f"exec 1>&-; exec {LCC} {' '.join(words)}"],
+        cwd=world.folder,
+        env=world.environment(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[-1] == "lcc: standard output: it is closed"
 
 
 def test_a_second_pass_changes_nothing_more(world: World) -> None:
