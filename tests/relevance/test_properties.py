@@ -95,13 +95,15 @@ class FilePasses(Passes):
         self.whole += new
         given = self.raw + new
         transcript = read_transcript(given)
+        assert len(transcript.messages) == len(from_lines(given))
         self.raw, report = run_pass(
             transcript,
             TranscriptCompactionRequest(payload=None, **self.options),
             lambda result: (render(transcript, result.edits), result.report),
         )
-        for old, now in zip(given.split(b"\n"), self.raw.split(b"\n"), strict=True):
-            assert old == now or from_lines(old) != from_lines(now)
+        if self.options["rules_mode"] != "lossy":
+            for old, now in zip(given.split(b"\n"), self.raw.split(b"\n"), strict=True):
+                assert old == now or from_lines(old) != from_lines(now)
         self.compacted = from_lines(self.raw)
         self.reports.append(report)
         return from_lines(given)
@@ -232,13 +234,14 @@ def test_pointers_by_proxy_give_everything_back(rounds: list[list[Op]], rooted: 
         check_proven_rounds(passes, rounds, verified=False)
 
 
-@given(three_rounds(any_disk=True), st.sampled_from([0, 1, 1, 2, 6, 50]), st.booleans())
+@given(three_rounds(any_disk=True), st.sampled_from([0, 1, 1, 2, 6, 50]), st.sampled_from(["camel", "snake", "file"]))
 @SETTINGS
-def test_lossy_keeps_words_and_pairs(rounds: list[list[Op]], preserve_recent: int, snake: bool) -> None:
+def test_lossy_keeps_words_and_pairs(rounds: list[list[Op]], preserve_recent: int, shape: str) -> None:
     """lossy: every word stays, pairs go whole, a kept result is untouched, a trim holds both ends of the output."""
     with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder), snake)
-        passes = Passes(world, session_cwd=True, preserve_recent=preserve_recent, rules_mode="lossy")
+        world = World(Path(folder), shape == "snake")
+        kind = FilePasses if shape == "file" else Passes
+        passes = kind(world, session_cwd=True, preserve_recent=preserve_recent, rules_mode="lossy")
         for happening in rounds:
             world.run(happening)
             before = passes.run()
