@@ -145,6 +145,9 @@ class _State:
                 entry_kind, kept = "boundary", _kept(value)
             elif value.get("subtype") == "microcompact_boundary":
                 self.cleared |= _cleared(value)
+        elif entry_type == "attachment":
+            content = _queued_prompt(value, index, cwd)
+            entry_kind = "other" if content is None else "user"
         elif entry_type == "last-prompt":
             self._take_checkpoint(value, index)
         if uuid is None:
@@ -204,6 +207,18 @@ def _message(value: dict[str, Json], index: int, cwd: str | None, damaged: bool)
     if damaged:
         content = content._replace(results=[r._replace(text_path=None) for r in content.results])
     return message_id if isinstance(message_id, str) else None, content
+
+
+def _queued_prompt(value: dict[str, Json], index: int, cwd: str | None) -> Content | None:
+    """The user's words, where they were typed while the assistant worked: the client sends them as an attachment."""
+    attachment = value.get("attachment")
+    if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
+        return None
+    prompt = attachment.get("prompt")
+    if not isinstance(prompt, str | list) or attachment.get("commandMode", "prompt") != "prompt":
+        return None
+    content = read_content(prompt, (index, "attachment", "prompt"), cwd)
+    return content._replace(uses=[], results=[])
 
 
 def _cleared(value: dict[str, Json]) -> set[str]:

@@ -136,6 +136,30 @@ class TestEntries:
 
         assert shape(transcript.messages) == ["u:one", "a:two"]
 
+    @pytest.mark.parametrize("mode", [{}, {"commandMode": "prompt"}])
+    @pytest.mark.parametrize("prompt", ["wait", [text("wait")]])
+    def test_words_typed_while_the_assistant_works_are_the_users(self, prompt: Any, mode: Any) -> None:
+        """Section B4: they stand in an attachment of the chain."""
+        queued = entry("attachment", "q1", "u2", attachment={"type": "queued_command", "prompt": prompt, **mode})
+
+        transcript = read(*BASIC, queued, assistant("a9", "q1", "m9", text("I wait.")))
+
+        assert shape(transcript.messages)[2:] == ["u: -t1", "u:wait", "a:I wait."]
+
+    @pytest.mark.parametrize(
+        "attachment",
+        [
+            None,
+            {"type": "queued_command"},
+            {"type": "queued_command", "prompt": "done: b1", "commandMode": "task-notification"},
+            {"type": "nested_memory", "content": {"content": "x"}},
+        ],
+    )
+    def test_other_attachments_are_no_messages(self, attachment: Any) -> None:
+        transcript = read(*BASIC, entry("attachment", "q1", "u2", attachment=attachment), user("u3", "q1", "end"))
+
+        assert shape(transcript.messages)[2:] == ["u: -t1", "u:end"]
+
     def test_meta_lines_and_the_compact_summary_are_the_users(self) -> None:
         transcript = read(
             entry("system", "b1", None, subtype="compact_boundary", logicalParentUuid="gone"),
