@@ -18,7 +18,7 @@ import socket
 import struct
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from lcc_hook.client import BUILD, FRAME_LIMIT, HEADER_LIMIT, PROTOCOL
@@ -50,8 +50,8 @@ class Request:
     """One call of a hook: its command, the LCC_* (and named other) variables of its session, and its stdin."""
 
     command: str
-    env: Mapping[str, str]
-    body: bytes | bytearray = b""
+    env: Mapping[str, str] = field(repr=False)
+    body: bytes | bytearray = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
