@@ -97,7 +97,7 @@ const tell = async ($, line) => {
 
 export const register = (on, options) => {
   on("session.compact", async ($, event, next) => {
-    if (options.enabled === false || !TRIGGERS.includes(event.trigger)) return next(event);
+    if (options?.enabled === false || !TRIGGERS.includes(event.trigger)) return next(event);
     let outcome;
     try {
       outcome = await compact($, event, options);

@@ -45,7 +45,11 @@ def install(npm: str, version: str) -> None:
             stdin=subprocess.DEVNULL,
             timeout=600,
         )
-        beside.rename(folder / version)
+        try:
+            beside.rename(folder / version)
+        except OSError:
+            if not program(version).exists():  # else another process was first
+                raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -50,8 +51,14 @@ def test_one_version_everywhere() -> None:
 
 
 def install(client: Path, lab: Lab) -> None:
-    """Add the checkout as a marketplace and install from it, as a user would."""
-    added = claude(client, lab, "plugin", "marketplace", "add", str(CHECKOUT))
+    """Add a checkout as a marketplace and install from it, as a user would."""
+    checkout = lab.root / "checkout"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if (CHECKOUT / name).is_file():
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(CHECKOUT / name, checkout / name)
+    added = claude(client, lab, "plugin", "marketplace", "add", str(checkout))
     assert added.returncode == 0, added.stdout + added.stderr
     done = claude(client, lab, "plugin", "install", "lcc@lcc")
     assert done.returncode == 0, done.stdout + done.stderr
