@@ -35,8 +35,8 @@ PATH_LIMIT = 103
 BUDGET = 1.5
 BUDGET_FOR_EACH_MB = 0.1
 """Seconds for a call to a warm daemon, and what each MB of stdin adds. LCC_BUDGET_MS replaces the first."""
-GREETING_WAIT = 1.0
-"""Seconds after which a daemon that accepted a connection and says nothing counts as hung."""
+GREETING_WAIT = 0.3
+"""Seconds after which a daemon that accepted a connection and says nothing is looked at more closely."""
 FORWARDED = (b"LCC_", b"TYPESAFE_", b"LAYA_", b"CLAUDE_PLUGIN_DATA", b"CLAUDE_PLUGIN_OPTION_")
 """How the variables begin that go to the daemon from the asking session's environment."""
 

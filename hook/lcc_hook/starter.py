@@ -27,7 +27,7 @@ from lcc_hook.client import (
     socket_path,
     write_out,
 )
-from lcc_hook.processes import end_process, peer_pid, progress_of, start_of
+from lcc_hook.processes import TERM_WAIT, end_process, peer_pid, progress_of, start_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -340,7 +340,8 @@ def end_hung(folder: bytes, pid: "int | None") -> None:
         known, _, began = read_small(file_of(folder, "pid")).partition(b" ")
         if pid is None or known != b"%d" % pid or not began or began != start_of(pid):
             raise GiveUpError("unresponsive", "the daemon does not answer: run lcc-daemon restart")
-        if not end_process(pid, began):
+        patience = 0.0 if progress_of(pid)[0] == b"T" else TERM_WAIT  # a stopped process hears no SIGTERM
+        if not end_process(pid, began, patience):
             raise GiveUpError("unresponsive", f"the daemon (pid {pid}) does not answer and cannot be ended")
 
 
