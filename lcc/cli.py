@@ -148,6 +148,10 @@ def _run(given: list[str]) -> int:
         _forget_stdout()
         if isinstance(error, BrokenPipeError):  # whoever read our output has gone, and knows it
             return EXIT_FAILED
+        from lcc.stash.folder import StashFolderError
+
+        if isinstance(error, StashFolderError):
+            return _say(str(error), EXIT_BAD_INPUT)
         where = f"{error.filename}" if error.filename else "standard output"
         words = "it is closed" if error.errno == errno.EBADF else (error.strerror or str(error)).lower()
         return _say(f"{where}: {words}", EXIT_FAILED)

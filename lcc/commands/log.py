@@ -50,6 +50,7 @@ def log(
     from lcc.request_summary import markdown as as_markdown
     from lcc.request_summary import summarize
 
+    on = _is_on()
     path = file or log_path(os.environ)
     try:
         entries = list(read(path))
@@ -63,25 +64,28 @@ def log(
     elif markdown:
         sys.stdout.write(as_markdown(summarize(entries)))
     elif summary:
-        _print_summary(summarize(entries), path)
+        _print_summary(summarize(entries), path, on)
     else:
-        _print_last(entries, path)
+        _print_last(entries, path, on)
 
 
-def _switch() -> str:
+def _is_on() -> bool:
     from lcc.config import ConfigError, load_config
 
     try:
-        on = load_config().request_log
+        return load_config().request_log
     except ConfigError as error:
-        return f"the configuration cannot be read: {error}"
+        raise InputError(f"{error}; mend it; lcc doctor shows what is set") from None
+
+
+def _switch(on: bool) -> str:
     return "on" if on else "off (request_log = true in the configuration, or LCC_REQUEST_LOG=1, switches it on)"
 
 
-def _print_last(entries: list[dict[str, Json]], path: Path) -> None:
+def _print_last(entries: list[dict[str, Json]], path: Path, on: bool) -> None:
     from lcc.commands.text import table, write
 
-    write(sys.stdout, f"The request log is {_switch()}.", f"{len(entries):,} passes in {path}")
+    write(sys.stdout, f"The request log is {_switch(on)}.", f"{len(entries):,} passes in {path}")
     if entries:
         rows = [[_word(entry, name) for name in _COLUMNS] for entry in entries[-_LAST:]]
         write(sys.stdout, table(list(_COLUMNS.values()), rows))
@@ -94,11 +98,11 @@ def _word(entry: dict[str, Json], name: str) -> str:
     return f"{value:,}" if isinstance(value, int | float) else str(value or "-")
 
 
-def _print_summary(found: Summary, path: Path) -> None:
+def _print_summary(found: Summary, path: Path, on: bool) -> None:
     from lcc.commands.text import count, share, table, write
 
     if not found.passes:
-        write(sys.stdout, f"No passes in {path}. The request log is {_switch()}.")
+        write(sys.stdout, f"No passes in {path}. The request log is {_switch(on)}.")
         return
     estimated = f"; tokens estimated in {count(found.estimated)}" if found.estimated else ""
     rows = [

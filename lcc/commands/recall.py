@@ -49,8 +49,9 @@ def recall(
 
     if (raw or output) and (lines or grep or offset or limit):
         raise InputError("--raw and -o give all bytes: leave out --lines, --grep, --offset and --limit")
+    stash = Stash(stash_folder())
     try:
-        found = fetch(Stash(stash_folder()), object_id)
+        found = fetch(stash, object_id)
     except UnknownObjectError as error:
         raise InputError(str(error)) from None
     except StashError as error:

@@ -20,7 +20,11 @@ _POLL_SECONDS = 0.01
 
 
 class StashFolderError(PermissionError):
-    """The folder cannot be used safely. The message names it and the way out."""
+    """The folder cannot be used safely, or told. The message names it and the way out."""
+
+    def __str__(self) -> str:
+        where = f"{self.filename}: " if self.filename else ""
+        return f"{where}{self.strerror}"
 
 
 def stash_folder(env: Mapping[str, str] | None = None) -> Path:
@@ -38,7 +42,7 @@ def stash_folder(env: Mapping[str, str] | None = None) -> Path:
     try:
         configured = load_config(env).stash_dir
     except ConfigError as error:
-        raise StashFolderError(errno.EINVAL, f"where the stash is cannot be told: {error}") from None
+        raise StashFolderError(errno.EINVAL, f"{error}; mend it; lcc doctor shows what is set") from None
     if configured:
         return Path(configured)
     data_home = env.get("XDG_DATA_HOME", "")
