@@ -20,6 +20,7 @@ HEAD = """# Tests of the pass
   each, in every mode (`LCC_HYPOTHESIS_EXAMPLES=20 pytest tests/relevance/test_properties.py` for a long run).
 - `disk_changer.py` is the process that changes files during a pass; `test_races.py` says what must hold then.
 - `test_commands_in_a_shell.py` asks a real shell whether what is said of a command is so.
+- `test_any_input.py` gives calls any input that JSON can hold.
 - `test_real_sessions.py` runs passes over real session files, where they are at hand.
 - `test_adversarial.py` holds sessions made to be expensive or odd.
 - `test_seed_*.py` hold one test for each sentence of the specification that states a rule. "Intro" and "§" name its
