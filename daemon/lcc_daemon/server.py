@@ -121,8 +121,13 @@ class Server:
                 await asyncio.sleep(0.1)
                 continue
             line.setblocking(False)
-            if len(self._tasks) >= MOST_CONNECTIONS or peer_uid(line) != os.geteuid():
-                self._stats.refused += 1
+            peer = peer_uid(line)
+            if peer != os.geteuid():
+                self._refuse(f"a client of another user ({'unknown' if peer is None else peer})")
+                line.close()
+                continue
+            if len(self._tasks) >= MOST_CONNECTIONS:
+                self._refuse(f"more than {MOST_CONNECTIONS} clients at once")
                 line.close()
                 continue
             task = asyncio.create_task(self._connection(line))

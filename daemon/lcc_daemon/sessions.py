@@ -24,6 +24,8 @@ MOST_FOLLOWED = 16
 FILE_LIMIT = 512 * 1024 * 1024
 FOLLOW_LIMIT = 64 * 1024 * 1024
 """Bytes of a session file; a larger one is read only when it is needed, and not kept in memory."""
+TOTAL_LIMIT = 256 * 1024 * 1024
+"""Bytes of all followed files together; beyond it, those that changed longest ago are let go."""
 LIVE_SECONDS = 2 * 3600.0
 """A session counts as live for so long after its file last changed."""
 CHECKED_TAIL = 4096
@@ -109,10 +111,15 @@ class Sessions:
         with self._guard:
             known = self._followed.pop(session_id, None)
             self._followed[session_id] = known if known is not None and known.path == path else Followed(path)
-            while len(self._followed) > MOST_FOLLOWED:
-                oldest = min(self._followed, key=lambda key: self._followed[key].changed)
-                del self._followed[oldest]
+            self._let_go()
         self._wake()
+
+    def _let_go(self) -> None:
+        """Keep to the limits. The caller holds the guard."""
+        while self._followed and (
+            len(self._followed) > MOST_FOLLOWED or sum(each.fed for each in self._followed.values()) > TOTAL_LIMIT
+        ):
+            del self._followed[min(self._followed, key=lambda key: self._followed[key].changed)]
 
     def unfollow(self, session_id: str) -> None:
         with self._guard:
@@ -164,7 +171,7 @@ class Sessions:
             with self._guard:
                 wanted = {str(each.path): key for key, each in self._followed.items()}
             folders = sorted({str(Path(path).parent) for path in wanted if Path(path).parent.is_dir()})
-            await asyncio.gather(*(asyncio.to_thread(self._read_ahead, key) for key in wanted.values()))
+            await asyncio.gather(*(asyncio.to_thread(self.read_ahead, key) for key in wanted.values()))
             if not folders:  # a session's folder comes with its first prompt
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), RECHECK_SECONDS if wanted else None)
@@ -175,13 +182,13 @@ class Sessions:
                 ):
                     for path in {path for _, path in batch}:
                         if path in wanted:
-                            await asyncio.to_thread(self._read_ahead, wanted[path])
+                            await asyncio.to_thread(self.read_ahead, wanted[path])
             except (OSError, RuntimeError) as error:  # a folder went away, or the system gives no more watches
                 self._log.warning("watching failed: %s", failure_of(error))
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), 60)
 
-    def _read_ahead(self, session_id: str) -> None:
+    def read_ahead(self, session_id: str) -> None:
         """Parse what was appended, before anybody asks. A file that cannot be read is let go."""
         with self._guard:
             followed = self._followed.get(session_id)
@@ -191,6 +198,8 @@ class Sessions:
             if not followed.path.exists():  # a session's file comes with its first prompt
                 return
             followed.catch_up()
+            with self._guard:
+                self._let_go()
             if self._caught_up is not None and followed.fed > 1.1 * followed.announced + ANNOUNCE_BYTES:
                 followed.announced = followed.fed
                 with followed.lock:

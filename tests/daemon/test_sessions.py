@@ -100,6 +100,19 @@ def test_at_most_so_many_sessions_are_followed(world: World) -> None:
     assert kept == [str(number) for number in range(5, sessions.MOST_FOLLOWED + 5)]
 
 
+def test_all_followed_files_together_are_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day of large sessions does not fill the memory: the oldest are let go as the newest are read."""
+    path = write_session(world)
+    monkeypatch.setattr(sessions, "TOTAL_LIMIT", 2 * path.stat().st_size)
+    many = Sessions(LOG)
+    for number in range(4):
+        copy = path.with_name(f"{number}.jsonl")
+        copy.write_bytes(path.read_bytes())
+        many.follow(str(number), copy)
+        many.read_ahead(str(number))
+    assert [each["session"] for each in many.listing()] == ["2", "3"]
+
+
 @pytest.mark.parametrize("name", ["relative.jsonl", "/etc/passwd"])
 def test_what_is_no_session_file_is_not_followed(name: str) -> None:
     """A hook's input names the path; only an absolute one of that kind is taken."""
