@@ -207,10 +207,13 @@ def interpreter(folder: bytes, env: "dict[bytes, bytes]") -> "list[bytes]":
     for place in env.get(b"PATH", b"").split(b":"):
         if place.startswith(b"/") and os.access(place + b"/lcc-daemon", os.X_OK):
             return [place + b"/lcc-daemon"]
+    import shlex
+
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     raise GiveUpError(
         "not-installed",
         "its Python environment is not there yet: start a new session, which sets it up in about a minute, "
-        "or run pipx install lcc-claude-code",
+        f"or run pipx install {shlex.quote(root)}",
     )
 
 

@@ -83,7 +83,7 @@ def test_without_any_daemon_compact_says_what_to_run(world: World) -> None:
     """Nothing installed, nothing on PATH: a hand-over in one line that names the way out, and exit 0."""
     plan = world.plan(make_event(world), LCC_PYTHON="-")
     assert (plan["action"], plan["reason"]) == ("hand-over", "not-installed")
-    assert "pipx install lcc-claude-code" in str(plan["say"])
+    assert f"pipx install {CHECKOUT}" in str(plan["say"])
     assert "\n" not in str(plan["say"])
 
 
