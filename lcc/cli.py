@@ -76,7 +76,9 @@ def build(asked: str | None) -> typer.Typer:
         if isinstance(loaded, typer.Typer):
             app.add_typer(loaded, name=name, help=command.help, context_settings=_SETTINGS)
         else:
-            app.command(name, help=command.help, context_settings=_SETTINGS)(loaded or _not_loaded)
+            # A command that was asked for is told by its own docstring, which says more than the line.
+            about = None if loaded else command.help
+            app.command(name, help=about, context_settings=_SETTINGS)(loaded or _not_loaded)
     return app
 
 

@@ -6,7 +6,7 @@ that is used here, and `one_line` makes any of its texts fit to be printed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -160,6 +160,18 @@ def cache_words(cost: Json) -> str | None:
     pays = f"paid back after {turns:.1f} more requests"
     wait = "; it is cheaper to wait until the cache is cold" if cost.get("advice") == "wait_for_cold_cache" else ""
     return f"{kept:,} tokens stay cached, {rewrite:,} are written again at the next request; {pays}{wait}"
+
+
+def check_words(facts: Mapping[str, Json]) -> str | None:
+    """What a pass that read no file must say of its pointers to files, from the report's own keys; None for others."""
+    if facts.get("recoverability_check") != "transcript_proxy":
+        return None
+    why, way_out = "--no-disk-check", "leave that out"
+    if not facts.get("workspace_root"):
+        why = "no workspace was named and the session's own folder is not there, or --no-disk-check"
+        way_out = "name --workspace-root"
+    stands = "no pointer to a file was made" if facts.get("rules_mode") == "stashed" else "no pointer to one is proven"
+    return f"the files were not read ({why}), so {stands}: {way_out}"
 
 
 def one_line(text: str, longest: int = 200) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import orjson
 
-from lcc.explain import Group, cache_words, explain, one_line, way_back
+from lcc.explain import Group, cache_words, check_words, explain, one_line, way_back
 from lcc.reasons import detail, family, in_words
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _PROMISES = {
     "partial": "A judge decided about some calls; the others were kept. What it trimmed or dropped is gone.",
     "none": "Nothing vouches for what was removed.",
 }
+_UNPROVEN = "Pointers to later results are proven; pointers to files are what the session alone speaks for."
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src {script}; base-uri 'none'; form-action 'none'"
 _NOTHING_REMOVED = "Nothing was removed."
 _FACTS = ("objective", "chars_before", "chars_after", "tokens_before", "tokens_after", "token_count_method")
@@ -94,9 +95,7 @@ def _data(report: Report) -> dict[str, Json]:
         "verdict": _verdict(report),
         "guarantee": str(report.get("semantic_guarantee") or "none"),
         "by": _by(report),
-        "promise": _PROMISES.get(str(report.get("semantic_guarantee")), "")
-        if explanation.removed
-        else _NOTHING_REMOVED,
+        "promise": _promise(report) if explanation.removed else _NOTHING_REMOVED,
         "cache": cache_words(report.get("cache_cost")),
         "warnings": _warnings(report),
         "foot": "Made by lcc explain --html. Nothing on this page loads anything from anywhere.",
@@ -108,6 +107,13 @@ def _data(report: Report) -> dict[str, Json]:
         "went": _groups(explanation.removed, names, fates),
         "stayed": _groups(explanation.kept, names, fates),
     }
+
+
+def _promise(report: Report) -> str:
+    unread = check_words(report)
+    if unread and report.get("semantic_guarantee") == "recoverable":
+        return f"{_UNPROVEN} {unread[:1].upper()}{unread[1:]}."
+    return _PROMISES.get(str(report.get("semantic_guarantee")), "")
 
 
 def _call(record: Record, names: dict[str, int]) -> Json:

@@ -95,7 +95,8 @@ def compact(
 ) -> None:
     """Remove from a session the tool outputs that can be had back, and say why for every call.
 
-    The compacted session goes to standard output or -o; the summary goes to stderr.
+    The compacted session goes to standard output or -o; the summary goes to stderr. How it decides is taken
+    from these options alone: config.toml is for the plugin, except for where the stash is.
     """
     if mode != "tool-calls":
         what = "is not there yet (blocks of documents)" if mode == "blocks" else "is no mode"
@@ -210,7 +211,13 @@ def _run(asked: _Asked, request: TranscriptCompactionRequest, notes: list[str]) 
         files.print(answer)
     from lcc.commands.summary import summarise
 
-    summarise(sys.stderr, asked.source, answer.report, [*files.said(), *(f"  note: {note}" for note in notes)])
+    summarise(
+        sys.stderr,
+        asked.source,
+        answer.report,
+        [*files.said(), *(f"  note: {note}" for note in notes)],
+        dry_run=asked.dry_run,
+    )
 
 
 class _Files:

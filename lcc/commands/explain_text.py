@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lcc.commands.text import Align, cell, count, share, table
-from lcc.explain import DECISIONS, Explanation, Group, Listed, ToolTotal, cache_words, one_line
+from lcc.explain import DECISIONS, Explanation, Group, Listed, ToolTotal, cache_words, check_words, one_line
 
 _STYLES = {"replace": "green", "dedupe": "cyan", "trim": "yellow", "drop": "red", "keep": ""}
 _DONE = {"replace": "replaced", "dedupe": "deduped", "trim": "trimmed", "drop": "dropped", "keep": "kept"}
@@ -64,6 +64,9 @@ def _head(explanation: Explanation) -> Iterable[Part]:
         source = facts.get("workspace_root_source")
         named = " (the session's own folder)" if source == "session" else ""
         yield cell(f"Workspace: {facts['workspace_root']}{named}")
+    unread = check_words(facts)
+    if unread:
+        yield cell(f"Not proven: {unread}.", "yellow")
     yield from _verdict(explanation)
 
 

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, cast
 from rich.text import Text
 
 from lcc.commands.text import cell, count, share, write
-from lcc.explain import Explanation, cache_words, explain
+from lcc.explain import Explanation, cache_words, check_words, explain
 
 if TYPE_CHECKING:
     from lcc.report import Report
@@ -21,14 +21,17 @@ _HOW = {
     "drop": ("dropped", "red"),
 }
 
+_WOULD = {"stashed": "its bytes would be put in the stash, read back and compared"}
+"""What a dry run did not do, in the words of what a pass would do."""
 
-def summarise(stream: IO[str], source: str, report: Report, written: list[str]) -> None:
+
+def summarise(stream: IO[str], source: str, report: Report, written: list[str], *, dry_run: bool = False) -> None:
     """Prints the summary of ``report``. ``written`` are lines about where the answer went."""
-    lines = [*_lines(source, explain(report, 0)), *(cell(line, "dim") for line in written)]
+    lines = [*_lines(source, explain(report, 0), dry_run), *(cell(line, "dim") for line in written)]
     write(stream, *lines)
 
 
-def _lines(source: str, explanation: Explanation) -> Iterator[Text]:
+def _lines(source: str, explanation: Explanation, dry_run: bool) -> Iterator[Text]:
     facts = explanation.facts
     before, after = cast("int", facts["chars_before"]), cast("int", facts["chars_after"])
     ratio = cast("float", facts["reduction_ratio"])
@@ -38,15 +41,16 @@ def _lines(source: str, explanation: Explanation) -> Iterator[Text]:
         cell(f" ({facts['format']}, {count(cast('int', facts['messages_before']))} messages)", "dim"),
     )
     yield Text.assemble(
-        ("  removed ", "bold"),
+        ("  would remove " if dry_run else "  removed ", "bold"),
         (share(ratio), "bold green" if ratio else "bold"),
         f"  {count(before)} → {count(after)} characters",
         _tokens(explanation),
     )
     for group in explanation.removed[:_GROUPS_SHOWN]:
+        because = _WOULD.get(group.reason, group.because) if dry_run else group.because
         how, style = _HOW[group.decision]
         freed = count(group.chars_before - group.chars_after)
-        line = Text.assemble(f"  {count(group.calls):>6}  ", (how, style), f"  -{freed}: ", cell(group.because, "dim"))
+        line = Text.assemble(f"  {count(group.calls):>6}  ", (how, style), f"  -{freed}: ", cell(because, "dim"))
         line.no_wrap, line.overflow = True, "ellipsis"  # the reason is in the report too
         yield line
     kept = sum(group.calls for group in explanation.kept)
@@ -70,6 +74,9 @@ def _remarks(explanation: Explanation) -> Iterator[Text]:
     if facts.get("workspace_root"):
         own = " (the session's own folder)" if facts.get("workspace_root_source") == "session" else ""
         yield cell(f"  workspace: {facts['workspace_root']}{own}", "dim")
+    unread = check_words(facts)
+    if unread:
+        yield cell(f"  {unread}", "yellow")
     cache = cache_words(facts.get("cache_cost"))
     if cache and explanation.removed:
         yield cell(f"  prompt cache: {cache}", "dim")
