@@ -2,7 +2,7 @@
 
 Usage: python3 scripts/test.py [PYTEST ARGUMENTS]
 
-Without arguments: all tests. Where Node.js is there, the real Claude Code clients are installed by npm for
+Without arguments: all tests, a file at a time on every processor. Where Node.js is there, the real Claude Code clients are installed by npm for
 the tests that drive them; where there is none, those tests are skipped, and pytest's summary says so.
 """
 
@@ -28,7 +28,8 @@ def install_clients(python: str) -> None:
 def main() -> int:
     python = str(set_up(dev=True))
     install_clients(python)
-    return subprocess.run([python, "-m", "pytest", *sys.argv[1:]], cwd=ROOT, check=False).returncode
+    spread = ["-n", "auto", "--dist", "loadfile"]
+    return subprocess.run([python, "-m", "pytest", *spread, *sys.argv[1:]], cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":
