@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lcc.transcript import Message
+from lcc.transcript import Message, Transcript, read_transcript
 
 SESSIONS = Path(__file__).parents[2].parent / "shared" / "sessions"
 
@@ -87,3 +87,15 @@ def shape(messages: Sequence[Message]) -> list[str]:
         + "".join(f" -{r.tool_use_id}" for r in message.tool_results)
         for message in messages
     ]
+
+
+BASIC = (
+    user("u1", None, "do it"),
+    assistant("a1", "u1", "m1", text("Looking."), cwd="/p/sub"),
+    assistant("a2", "a1", "m1", use("t1", "Read", file_path="x.py"), cwd="/p/sub"),
+    answer("u2", "a2", "t1", "line"),
+)
+
+
+def read_lines(*lines: Any, end: str = "\n") -> Transcript:
+    return read_transcript(jsonl(*lines, end=end))

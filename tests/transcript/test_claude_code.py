@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from transcript.session_lines import (
+    BASIC,
     answer,
     assistant,
     entry,
     jsonl,
+    read_lines,
     result,
     shape,
     text,
@@ -18,22 +20,11 @@ from transcript.session_lines import (
     user,
 )
 
-from lcc.transcript import Edits, Transcript, TranscriptError, read_transcript, render
-
-BASIC = (
-    user("u1", None, "do it"),
-    assistant("a1", "u1", "m1", text("Looking."), cwd="/p/sub"),
-    assistant("a2", "a1", "m1", use("t1", "Read", file_path="x.py"), cwd="/p/sub"),
-    answer("u2", "a2", "t1", "line"),
-)
-
-
-def read(*lines: Any, end: str = "\n") -> Transcript:
-    return read_transcript(jsonl(*lines, end=end))
+from lcc.transcript import Edits, TranscriptError, read_transcript, render
 
 
 def only_result(content: Any, **more: Any) -> Any:
-    transcript = read(*BASIC[:3], user("u2", "a2", [result("t1", content, **more)]))
+    transcript = read_lines(*BASIC[:3], user("u2", "a2", [result("t1", content, **more)]))
     return transcript.messages[-1].tool_results[0]
 
 
@@ -76,7 +67,7 @@ class TestPhysicalLines:
     def test_a_line_of_megabytes_is_read(self) -> None:
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 2_000_000}}
 
-        transcript = read(user("u0", None, [image, text("see")]), user("u1", "u0", "go"))
+        transcript = read_lines(user("u0", None, [image, text("see")]), user("u1", "u0", "go"))
 
         assert [(m.text, m.more) for m in transcript.messages] == [("see", True), ("go", False)]
 
@@ -121,13 +112,13 @@ class TestEntries:
         nested = {"type": "user", "message": {"role": "user", "content": [result("inner")]}}
         progress = entry("progress", "p1", "a2", data={"type": "agent_progress", "message": nested})
 
-        transcript = read(*BASIC[:3], progress, answer("u2", "p1", "t1"))
+        transcript = read_lines(*BASIC[:3], progress, answer("u2", "p1", "t1"))
 
         assert shape(transcript.messages) == ["u:do it", "a:Looking. +t1", "u: -t1"]
 
     def test_progress_and_attachment_entries_carry_the_chain(self) -> None:
         """Section B3."""
-        transcript = read(
+        transcript = read_lines(
             user("u1", None, "one"),
             entry("attachment", "x1", "u1", attachment={"type": "file"}),
             entry("progress", "x2", "x1", data={"type": "hook_progress"}),
@@ -142,7 +133,7 @@ class TestEntries:
         """Section B4: they stand in an attachment of the chain."""
         queued = entry("attachment", "q1", "u2", attachment={"type": "queued_command", "prompt": prompt, **mode})
 
-        transcript = read(*BASIC, queued, assistant("a9", "q1", "m9", text("I wait.")))
+        transcript = read_lines(*BASIC, queued, assistant("a9", "q1", "m9", text("I wait.")))
 
         assert shape(transcript.messages)[2:] == ["u: -t1", "u:wait", "a:I wait."]
 
@@ -156,12 +147,12 @@ class TestEntries:
         ],
     )
     def test_other_attachments_are_no_messages(self, attachment: Any) -> None:
-        transcript = read(*BASIC, entry("attachment", "q1", "u2", attachment=attachment), user("u3", "q1", "end"))
+        transcript = read_lines(*BASIC, entry("attachment", "q1", "u2", attachment=attachment), user("u3", "q1", "end"))
 
         assert shape(transcript.messages)[2:] == ["u: -t1", "u:end"]
 
     def test_meta_lines_and_the_compact_summary_are_the_users(self) -> None:
-        transcript = read(
+        transcript = read_lines(
             entry("system", "b1", None, subtype="compact_boundary", logicalParentUuid="gone"),
             user("u1", "b1", "summary", isCompactSummary=True, isVisibleInTranscriptOnly=True),
             user("u2", "u1", "meta", isMeta=True),
@@ -171,7 +162,9 @@ class TestEntries:
 
     def test_system_lines_without_subtype_pass(self) -> None:
         """Section B1: versions 1.0."""
-        transcript = read(user("u1", None, "one"), entry("system", "s1", "u1", content="x"), user("u2", "s1", "two"))
+        transcript = read_lines(
+            user("u1", None, "one"), entry("system", "s1", "u1", content="x"), user("u2", "s1", "two")
+        )
 
         assert shape(transcript.messages) == ["u:one", "u:two"]
 
@@ -179,7 +172,7 @@ class TestEntries:
 class TestMessages:
     def test_lines_of_one_message_id_are_one_message(self) -> None:
         """Section C3: thinking, text and call on lines of their own."""
-        transcript = read(
+        transcript = read_lines(
             user("u1", None, "go"),
             assistant("a1", "u1", "m1", thinking()),
             assistant("a2", "a1", "m1", text("first")),
@@ -192,7 +185,7 @@ class TestMessages:
 
     def test_interleaved_parallel_calls_are_one_step(self) -> None:
         """Section C4: use, result, use of the same message, result."""
-        transcript = read(
+        transcript = read_lines(
             user("u1", None, "go"),
             assistant("a1", "u1", "m1", use("t1")),
             answer("r1", "a1", "t1"),
@@ -207,7 +200,7 @@ class TestMessages:
     def test_results_on_branches_left_by_parallel_calls_still_belong(self, source: bool) -> None:
         """Section F2: each call's line is the parent of the next and of its own result."""
         more = {"sourceToolAssistantUUID": "a1"} if source else {}
-        transcript = read(
+        transcript = read_lines(
             user("u1", None, "go"),
             assistant("a1", "u1", "m1", use("t1")),
             assistant("a2", "a1", "m1", use("t2")),
@@ -220,7 +213,7 @@ class TestMessages:
 
     def test_calls_on_a_branch_left_by_parallel_calls_still_belong(self) -> None:
         """Both calls hang on the same parent; the walk passes one of them by."""
-        transcript = read(
+        transcript = read_lines(
             assistant("a0", None, "m1", text("Both.")),
             assistant("a1", "a0", "m1", use("t1")),
             assistant("a2", "a0", "m1", use("t2")),
@@ -233,7 +226,7 @@ class TestMessages:
 
     def test_one_user_line_may_hold_several_results_and_text(self) -> None:
         """Section C5, H."""
-        transcript = read(
+        transcript = read_lines(
             assistant("a1", None, "m1", use("t1"), use("t2")),
             user("r1", "a1", [result("t1"), result("t2"), text("and this")]),
         )
@@ -244,14 +237,14 @@ class TestMessages:
         """Section C6, H."""
         server = {"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {}}
 
-        transcript = read(assistant("a1", None, "m1", server, {"type": "hologram"}, text("x")))
+        transcript = read_lines(assistant("a1", None, "m1", server, {"type": "hologram"}, text("x")))
 
         assert shape(transcript.messages) == ["a:x"]
         assert transcript.messages[0].more
 
     def test_the_same_message_id_in_a_later_step_is_another_message(self) -> None:
         """A proxy that numbers its messages badly."""
-        transcript = read(
+        transcript = read_lines(
             assistant("a1", None, "same", text("one")),
             assistant("a2", "a1", "other", text("two")),
             assistant("a3", "a2", "same", text("three")),
@@ -260,7 +253,7 @@ class TestMessages:
         assert shape(transcript.messages) == ["a:one", "a:two", "a:three"]
 
     def test_a_line_beside_joins_the_last_step_of_its_message_id_and_moves_no_other(self) -> None:
-        transcript = read(
+        transcript = read_lines(
             assistant("a1", None, "same", text("one")),
             assistant("a2", "a1", "other", text("two")),
             assistant("a3", "a2", "same", use("t1")),
@@ -273,10 +266,10 @@ class TestMessages:
 
     @pytest.mark.parametrize("content", [None, [], ""])
     def test_a_message_without_content_is_empty(self, content: Any) -> None:
-        assert shape(read(user("u1", None, content)).messages) == ["u:"]
+        assert shape(read_lines(user("u1", None, content)).messages) == ["u:"]
 
     def test_a_call_has_the_directory_of_its_line(self) -> None:
-        transcript = read(*BASIC)
+        transcript = read_lines(*BASIC)
 
         assert transcript.messages[1].tool_uses[0].cwd == "/p/sub"
         assert (transcript.cwd, transcript.session_id, transcript.client_version) == ("/p", "s1", "2.1.0")
@@ -309,7 +302,7 @@ class TestResults:
         assert (found.text, found.text_path) == (words, None)
 
     def test_absent_content_is_no_text(self) -> None:
-        transcript = read(*BASIC[:3], user("u2", "a2", [{"type": "tool_result", "tool_use_id": "t1"}]))
+        transcript = read_lines(*BASIC[:3], user("u2", "a2", [{"type": "tool_result", "tool_use_id": "t1"}]))
 
         assert transcript.messages[-1].tool_results[0].text_path is None
 
@@ -320,7 +313,7 @@ class TestResults:
 
     def test_orphan_results_and_open_calls_are_no_pairs_and_no_error(self) -> None:
         """Section D3: the call later than the result, cut off, or never answered."""
-        transcript = read(
+        transcript = read_lines(
             answer("r0", None, "lost"),
             answer("r1", "r0", "later"),
             assistant("a1", "r1", "m1", use("later"), use("open")),
@@ -331,214 +324,13 @@ class TestResults:
 
     def test_duplicate_ids_are_named_and_never_paired(self) -> None:
         """Section F8, H."""
-        transcript = read(
+        transcript = read_lines(
             assistant("a1", None, "m1", use("t1"), use("t1"), use("t2"), use("t3")),
             user("r1", "a1", [result("t1"), result("t2"), result("t2"), result("t3")]),
         )
 
         assert transcript.duplicates == {"t1", "t2"}
         assert [pair.use.id for pair in transcript.pairs()] == ["t3"]
-
-
-class TestTree:
-    def test_a_rewound_branch_is_out(self) -> None:
-        transcript = read(
-            user("u1", None, "one"),
-            assistant("a1", "u1", "m1", text("old answer"), use("old")),
-            answer("r1", "a1", "old"),
-            user("u2", "u1", "again"),
-            assistant("a2", "u2", "m2", text("new answer")),
-        )
-
-        assert shape(transcript.messages) == ["u:one", "u:again", "a:new answer"]
-
-    def test_parents_may_stand_later_or_be_missing(self) -> None:
-        """Section F3."""
-        transcript = read(
-            assistant("a1", "u1", "m1", text("answer")),
-            user("u1", "not here", "question"),
-            user("u2", "a1", "next"),
-        )
-
-        assert shape(transcript.messages) == ["u:question", "a:answer", "u:next"]
-
-    def test_a_circle_of_parents_ends(self) -> None:
-        transcript = read(user("u1", "u2", "one"), user("u2", "u1", "two"))
-
-        assert shape(transcript.messages) == ["u:one", "u:two"]
-
-    def test_a_self_parent_ends(self) -> None:
-        assert shape(read(user("u1", "u1", "one")).messages) == ["u:one"]
-
-    def test_of_lines_with_one_uuid_the_last_counts(self) -> None:
-        """Section F8, H: as in the client, which keeps them in a map."""
-        transcript = read(user("u1", None, "old copy"), user("u1", None, "one"), user("u2", "u1", "two"))
-
-        assert shape(transcript.messages) == ["u:one", "u:two"]
-
-    def test_all_before_the_last_boundary_is_out(self) -> None:
-        """Section F4; even where a later line's parent leads back before it."""
-        transcript = read(
-            *BASIC,
-            entry("system", "b1", None, subtype="compact_boundary", logicalParentUuid="u2"),
-            user("s1", "b1", "summary", isCompactSummary=True),
-            user("u5", "s1", "next"),
-        )
-
-        assert shape(transcript.messages) == ["u:summary", "u:next"]
-        back = read(
-            *BASIC, entry("system", "b1", None, subtype="compact_boundary"), user("u5", "u2", "handle on an old row")
-        )
-        assert shape(back.messages) == ["u:handle on an old row"]
-
-    def test_the_segment_that_a_boundary_kept_stands_after_its_summary(self) -> None:
-        kept = {"headUuid": "a1", "anchorUuid": "s1", "tailUuid": "u2"}
-        transcript = read(
-            *BASIC,
-            entry("system", "b1", None, subtype="compact_boundary", compactMetadata={"preservedSegment": kept}),
-            user("s1", "b1", "summary", isCompactSummary=True),
-            user("u5", "s1", "next"),
-        )
-
-        assert shape(transcript.messages) == ["u:summary", "a:Looking. +t1", "u: -t1", "u:next"]
-
-    def test_a_kept_segment_that_cannot_be_walked_is_left_out(self) -> None:
-        kept = {"headUuid": "nowhere", "anchorUuid": "s1", "tailUuid": "u2"}
-        transcript = read(
-            *BASIC,
-            entry("system", "b1", None, subtype="compact_boundary", compactMetadata={"preservedSegment": kept}),
-            user("s1", "b1", "summary"),
-        )
-
-        assert shape(transcript.messages) == ["u:summary"]
-
-    def test_the_lines_that_a_boundary_lists_stand_after_its_summary(self) -> None:
-        """Newer clients list them; lines between them that are not listed are out."""
-        kept = {"anchorUuid": "s1", "uuids": ["u1", "u2"]}
-        lines = [
-            *BASIC,
-            entry("system", "b1", None, subtype="compact_boundary", compactMetadata={"preservedMessages": kept}),
-            user("s1", "b1", "summary", isCompactSummary=True),
-            user("u5", "s1", "next"),
-        ]
-        assert shape(read(*lines).messages) == ["u:summary", "u:do it", "u: -t1", "u:next"]
-
-        from_old = [*lines, user("u6", "a2", "hangs on a line that is out")]
-        assert shape(read(*from_old).messages)[-2:] == ["u: -t1", "u:hangs on a line that is out"]
-
-        kept["uuids"].append("missing")
-        assert shape(read(*lines).messages) == ["u:summary", "u:next"]
-
-    def test_right_after_a_compaction_the_kept_lines_end_the_conversation(self) -> None:
-        kept = {"anchorUuid": "s1", "uuids": ["a2", "u2"]}
-        lines = [
-            *BASIC,
-            entry("system", "b1", None, subtype="compact_boundary", compactMetadata={"preservedMessages": kept}),
-            user("s1", "b1", "summary", isCompactSummary=True),
-        ]
-        assert shape(read(*lines).messages) == ["u:summary", "a: +t1", "u: -t1"]
-
-        kept["anchorUuid"] = "b1"
-        assert shape(read(*lines[:-1]).messages) == ["a: +t1", "u: -t1"]
-
-    def test_only_the_last_boundary_counts(self) -> None:
-        kept = {"anchorUuid": "s1", "uuids": ["u1"]}
-        transcript = read(
-            *BASIC,
-            entry("system", "b1", None, subtype="compact_boundary", compactMetadata={"preservedMessages": kept}),
-            user("s1", "b1", "summary one"),
-            entry("system", "b2", None, subtype="compact_boundary"),
-            user("s2", "b2", "summary two"),
-        )
-
-        assert shape(transcript.messages) == ["u:summary two"]
-
-    @pytest.mark.parametrize("flag", ["explicit", "rewound"])
-    def test_a_rewind_without_a_new_prompt_ends_the_conversation_there(self, flag: str) -> None:
-        rewound = {"type": "last-prompt", "leafUuid": "u1", flag: True}
-
-        assert shape(read(*BASIC, rewound).messages) == ["u:do it"]
-        assert shape(read(*BASIC, rewound, user("u9", "u1", "else")).messages) == ["u:do it", "u:else"]
-        assert len(read(*BASIC, {"type": "last-prompt", "leafUuid": "u1"}).messages) == 3
-        assert len(read(*BASIC, {"type": "last-prompt", "leafUuid": "unknown", flag: True}).messages) == 3
-
-    @pytest.mark.parametrize(("seconds", "found"), [(4, True), (5, True), (6, False), (-1, False)])
-    def test_a_line_that_lost_its_parent_goes_on_with_the_one_written_just_before(
-        self, seconds: int, found: bool
-    ) -> None:
-        """As the client does on resume; only within five seconds."""
-        transcript = read(
-            user("u1", None, "one", timestamp="2026-01-01T00:00:10.000Z"),
-            user("x1", None, "side", timestamp="2026-01-01T00:00:10.500Z", isSidechain=True),
-            user("u2", "lost", "two", timestamp=f"2026-01-01T00:00:{10 + seconds:02d}.000Z"),
-        )
-
-        assert shape(transcript.messages) == (["u:one", "u:two"] if found else ["u:two"])
-
-    @pytest.mark.parametrize("timestamp", [5, "yesterday", "", None])
-    def test_a_timestamp_that_is_none_is_no_help(self, timestamp: Any) -> None:
-        lines = [user("u1", None, "one", timestamp=timestamp), user("u2", "lost", "two", timestamp=timestamp)]
-
-        assert shape(read(*lines).messages) == ["u:two"]
-
-    def test_many_lines_without_parents_are_walked_in_linear_time(self) -> None:
-        """All within one second, each with a parent that is not there."""
-        lines = [user(f"u{n}", f"lost{n}", str(n), timestamp=f"2026-01-01T00:00:00.{n:05d}Z") for n in range(20_000)]
-
-        assert len(read(*lines).messages) == 20_000
-
-    def test_a_result_on_another_branch_is_found_by_its_call(self) -> None:
-        """Older clients: a progress entry stands between the call and its result, and nothing names the call."""
-        transcript = read(
-            assistant("a1", None, "m1", use("t1")),
-            assistant("a2", "a1", "m1", use("t2")),
-            entry("progress", "p1", "a1", data={"type": "hook_progress"}),
-            answer("r1", "p1", "t1"),
-            answer("r2", "a2", "t2"),
-            user("u2", "r2", "next"),
-        )
-
-        assert shape(transcript.messages) == ["a: +t1 +t2", "u: -t1 -t2", "u:next"]
-
-    def test_nothing_after_the_boundary_is_an_empty_conversation(self) -> None:
-        transcript = read(*BASIC, entry("system", "b1", None, subtype="compact_boundary"))
-
-        assert transcript.messages == ()
-
-    def test_micro_compaction_names_what_is_cleared(self) -> None:
-        """Section F5."""
-        meta = {"compactedToolIds": ["t1", "t9"]}
-        boundary = entry("system", "c1", "u2", subtype="microcompact_boundary", microcompactMetadata=meta)
-
-        transcript = read(*BASIC, boundary, user("u3", "c1", "next"))
-
-        assert transcript.cleared == {"t1", "t9"}
-        assert len(list(transcript.pairs())) == 1
-
-    def test_side_chains_are_out_of_a_session(self) -> None:
-        """Section F6: versions 1.0 keep sub-agents in the same file."""
-        transcript = read(
-            *BASIC[:3],
-            user("s1", None, "sub-agent's task", isSidechain=True),
-            assistant("s2", "s1", "m9", use("inner"), isSidechain=True),
-        )
-
-        assert shape(transcript.messages) == ["u:do it", "a:Looking. +t1"]
-
-    def test_a_file_of_nothing_but_a_side_chain_is_the_sub_agents_session(self) -> None:
-        transcript = read(
-            user("s1", None, "task", isSidechain=True),
-            assistant("s2", "s1", "m9", use("inner"), isSidechain=True),
-            answer("s3", "s2", "inner", isSidechain=True),
-        )
-
-        assert shape(transcript.messages) == ["u:task", "a: +inner", "u: -inner"]
-
-    def test_a_file_without_parent_links_is_read_in_order(self) -> None:
-        """Made by hand: no tree to walk."""
-        lines = [{k: v for k, v in line.items() if k not in ("parentUuid", "uuid")} for line in BASIC]
-
-        assert shape(read(*lines).messages) == ["u:do it", "a:Looking. +t1", "u: -t1"]
 
 
 class TestMalformed:
@@ -578,7 +370,7 @@ class TestMalformed:
     )
     def test_is_refused_with_its_line(self, line: Any, problem: str, place: str) -> None:
         with pytest.raises(TranscriptError) as refused:
-            read(*BASIC, line)
+            read_lines(*BASIC, line)
 
         assert problem in refused.value.problem
         assert refused.value.place.startswith(place)
@@ -589,13 +381,13 @@ class TestMalformed:
             deep = [deep]
 
         with pytest.raises(TranscriptError, match=r"line 5, message\.content\[0\]\.input: nested deeper"):
-            read(*BASIC, assistant("x", "u2", "m", use("t", a=deep)))
+            read_lines(*BASIC, assistant("x", "u2", "m", use("t", a=deep)))
 
     def test_an_entry_without_uuid_in_a_tree_is_refused(self) -> None:
         line = {k: v for k, v in user("x", "u2", "lost").items() if k != "uuid"}
 
         with pytest.raises(TranscriptError, match="line 5, uuid"):
-            read(*BASIC, line)
+            read_lines(*BASIC, line)
 
     def test_invalid_utf8_is_refused_with_its_column(self) -> None:
         with pytest.raises(TranscriptError, match="line 5, column 7: byte 0xff"):
