@@ -7,7 +7,6 @@ uses too. In the runtime folder also write: the clients (start lock, `plugin-dat
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import socket
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 
 from lcc_hook.client import AbsentError, GiveUpError, SilentError, check_folder, name_of, socket_path
 from lcc_hook.processes import start_of
-from lcc_hook.starter import BACK_OFF, file_of, is_alive, make_folder, read_small, write_small
+from lcc_hook.starter import BACK_OFF, file_of, is_alive, is_locked, make_folder, read_small, write_small
 
 BACKLOG = 1024
 
@@ -123,17 +122,7 @@ def _note_crash(folder: bytes) -> None:
 
 def is_held(folder: bytes, kind: str) -> bool:
     """Whether somebody holds the lock file ``kind`` (`lock`: a daemon's life; `start`: a start under way)."""
-    try:
-        fd = os.open(file_of(folder, kind), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except OSError as error:
-        return error.errno in (errno.EAGAIN, errno.EACCES)
-    finally:
-        os.close(fd)
+    return is_locked(file_of(folder, kind))
 
 
 def process_on_file(folder: bytes) -> tuple[int, bytes] | None:

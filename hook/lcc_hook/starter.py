@@ -207,14 +207,40 @@ def interpreter(folder: bytes, env: "dict[bytes, bytes]") -> "list[bytes]":
     for place in env.get(b"PATH", b"").split(b":"):
         if place.startswith(b"/") and os.access(place + b"/lcc-daemon", os.X_OK):
             return [place + b"/lcc-daemon"]
+    raise GiveUpError("not-installed", why_not_installed(data_folders(folder, env)))
+
+
+def why_not_installed(places: "list[bytes]") -> str:
+    """What stands in the way of an environment: it is being built, could not be, or nobody has begun."""
     import shlex
 
+    for data in places:
+        log = os.fsdecode(data) + "/setup.log"
+        if is_locked(data + b"/setup.lock"):
+            return f"its Python environment is still being set up; try again in a minute (log: {log})"
+        failed = read_small(data + b"/setup-failed").decode("utf-8", "replace")
+        if failed:
+            return f"its Python environment could not be set up: {failed}; a new session tries again (log: {log})"
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    raise GiveUpError(
-        "not-installed",
+    return (
         "its Python environment is not there yet: start a new session, which sets it up in about a minute, "
-        f"or run pipx install {shlex.quote(root)}",
+        f"or run pipx install {shlex.quote(root)}"
     )
+
+
+def is_locked(path: bytes) -> bool:
+    """Whether somebody holds the lock file ``path``."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
 
 
 def data_folders(folder: bytes, env: "dict[bytes, bytes]") -> "list[bytes]":

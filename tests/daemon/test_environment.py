@@ -131,7 +131,12 @@ def test_a_build_under_way_is_said_and_not_started_twice(world: World) -> None:
     hold = os.open(data / "setup.lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(hold, fcntl.LOCK_EX)
     assert session_start(world) == f"lcc is still setting up its Python environment (log: {data}/setup.log)"
+    plan = world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))
+    assert "is still being set up; try again in a minute" in str(plan["say"])
     os.close(hold)
+    (data / "setup-failed").write_text("no network\n")
+    plan = world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))
+    assert "could not be set up: no network; a new session tries again" in str(plan["say"])
 
 
 def test_a_real_environment_without_a_network(world: World) -> None:
