@@ -53,28 +53,41 @@ def show_one_note(folder: Path) -> None:
     print(f"{largest['chars']:,} characters with its call. Now it reads:\n  {largest['note']}")
 
 
-def demonstrate(folder: Path) -> None:
+def demonstrate(folder: Path, *, page: bool) -> None:
     lay_out(folder)
     compact = ("compact", "session.jsonl", "--provider", "rules", "--rules-mode", "recoverable")
     run(folder, *compact, "-o", "compacted.jsonl", "-r", "report.json")
     run(folder, "explain", "report.json", "--limit", "5")
-    run(folder, "explain", "report.json", "--html", "page.html")
+    if page:
+        run(folder, "explain", "report.json", "--html", "page.html")
     show_one_note(folder)
+
+
+def not_to_keep_in(folder: Path) -> str | None:
+    """Makes the folder; why nothing can be kept in it, or None."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return "it holds files already; name a new folder" if any(folder.iterdir()) else None
+    except OSError as error:
+        return str(error.strerror).lower()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compact the sample session and show what was kept and removed.")
-    parser.add_argument("--keep", metavar="FOLDER", help="leave the files in this folder, which must not exist yet")
+    parser.add_argument("--keep", metavar="FOLDER", help="leave the files in this folder, which must be new or empty")
     keep = parser.parse_args().keep
+    if keep and (problem := not_to_keep_in(Path(keep))):
+        parser.error(f"--keep {keep}: {problem}")
     set_up(dev=False)
     if keep:
         folder = Path(keep).absolute()
-        folder.mkdir(parents=True)
-        demonstrate(folder)
-        print(f"\nThe files are in {keep}.")
+        demonstrate(folder, page=True)
+        print(f"\nThe files are in {keep}; open page.html in a browser.")
     else:
         with tempfile.TemporaryDirectory(prefix="lcc-demo-") as name:
-            demonstrate(Path(name))
+            demonstrate(Path(name), page=False)
+        print("\nThe files were temporary and are gone; --keep FOLDER leaves them, with a page for the browser.")
+    print(f"lcc itself is {PYTHON.parent / 'lcc'}.")
     return 0
 
 

@@ -115,7 +115,7 @@ def _groups(groups: Sequence[Group], *, freed: bool) -> Table:
     heads: list[tuple[str, Align]] = [("calls", "right"), ("freed" if freed else "chars", "right")]
     if freed:
         heads.append(("decision", "left"))
-    return table([*heads, ("why", "left")], rows)
+    return table([*heads, ("why", "left")], rows, spare=("decision",) if freed else ())
 
 
 def _removals(calls: Sequence[Listed]) -> Table:
@@ -136,7 +136,7 @@ def _removals(calls: Sequence[Listed]) -> Table:
         ("call", "left"),
         ("what, and how it is had back", "left"),
     )
-    return table(heads, rows)
+    return table(heads, rows, spare=("call", "decision", "tool"))
 
 
 def _what_and_back(call: Listed) -> str:
@@ -154,7 +154,13 @@ def _kept(calls: Sequence[Listed]) -> Table:
         )
         for call in calls
     )
-    return table((("chars", "right"), ("tool", "left"), ("call", "left"), ("what, and why it stays", "left")), rows)
+    heads: tuple[tuple[str, Align], ...] = (
+        ("chars", "right"),
+        ("tool", "left"),
+        ("call", "left"),
+        ("what, and why it stays", "left"),
+    )
+    return table(heads, rows, spare=("call", "tool"))
 
 
 def _tools(totals: Sequence[ToolTotal]) -> Table:

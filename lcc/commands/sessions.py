@@ -79,7 +79,8 @@ def _print(found: list[Session], total: int, mode: str) -> None:
             freed = f"{count(each.frees)} ({100 * each.frees / each.tokens:.0f} %)"
         said = each.problem or (f"in use ({each.live}) " if each.live else "") + each.title
         rows.append((each.id, when, f"{each.size / 1e6:.1f}", *numbers, freed, cell(said[:120])))
-    out.print(table(heads, rows, indent=0))  # type: ignore[arg-type]
+    spare = ("MB", "messages", "context", "tokens", "last change", "", f"{mode} frees")
+    out.print(table(heads, rows, indent=0, spare=spare))  # type: ignore[arg-type]
     if len(found) < total:
         out.print(f"and {total - len(found)} older ones; --limit 0 lists all")
 

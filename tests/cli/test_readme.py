@@ -47,25 +47,54 @@ def test_the_note_in_the_readme_is_one_that_the_sample_gets(world: World) -> Non
     assert shown[1] in [note.replace(f"{world.workspace}/", "") for note in notes]
 
 
-def test_the_demo_prints_what_was_kept_and_what_was_removed(tmp_path: Path) -> None:
-    """The first of the README's two commands, in the environment that is there already."""
+def demo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs the demo in the environment that is there already."""
     script = (
         "import sys, pathlib, set_up\n"
         f"set_up.PYTHON = pathlib.Path({sys.executable!r})\n"
         "set_up.set_up = lambda dev: set_up.PYTHON\n"
         "import demo\n"
-        "sys.argv = ['demo.py', '--keep', sys.argv[1]]\n"
+        "sys.argv[0] = 'demo.py'\n"
         "raise SystemExit(demo.main())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "kept")],
-        cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "scripts")},
+    return subprocess.run(
+        [sys.executable, "-c", script, *words],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT / "scripts")},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+def test_the_demo_without_a_folder_names_no_file_that_is_gone(tmp_path: Path) -> None:
+    """No page is written for nobody to open, and the way to have one is named."""
+    done = demo(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "page.html" not in done.stdout + done.stderr
+    assert "--keep FOLDER" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["full folder", "file"])
+def test_the_demo_keeps_its_files_in_no_folder_that_holds_others(tmp_path: Path, kind: str) -> None:
+    """One line that names it, exit 2, and what is there stays as it is."""
+    kept = tmp_path / "kept"
+    if kind == "file":
+        kept.write_text("mine")
+    else:
+        kept.mkdir()
+        (kept / "report.json").write_text("mine")
+    done = demo(tmp_path, "--keep", str(kept))
+    assert done.returncode == 2
+    assert str(kept) in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (kept if kind == "file" else kept / "report.json").read_text() == "mine"
+
+
+def test_the_demo_prints_what_was_kept_and_what_was_removed(tmp_path: Path) -> None:
+    """The first of the README's two commands."""
+    done = demo(tmp_path, "--keep", str(tmp_path / "kept"))
 
     assert done.returncode == 0, done.stderr
     assert "Removed, and why" in done.stdout
