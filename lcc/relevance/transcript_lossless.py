@@ -195,12 +195,15 @@ def dedupe_violations(
                 targets[call_id] = (output, position + offset)
         position += len(message.tool_results)
     split: dict[str, list[str]] = {}
-    found = []
-    for change, note in dedupes:
+    problems: dict[str, str] = {}
+    for change, note in sorted(dedupes, key=lambda dedupe: dedupe[1].target or ""):
+        if note.target not in split:
+            split.clear()  # the lines of one target at a time: those of all of them would be many times the text
         problem = _claim_problem(change, note, targets, changed, repeated, split)
         if problem:
-            found.append(Violation(change.before.tool_use_id, problem))
-    return found
+            problems[change.before.tool_use_id] = problem
+    ids = (change.before.tool_use_id for change, _ in dedupes)
+    return [Violation(call_id, problems[call_id]) for call_id in ids if call_id in problems]
 
 
 def _claim_problem(
