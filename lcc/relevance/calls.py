@@ -111,7 +111,8 @@ def cwd_of(use: ToolUse) -> str | None:
         for key in _CWD_KEYS:
             value = use.input.get(key)
             if isinstance(value, str) and value:
-                return os.path.join(use.cwd, value) if use.cwd else value
+                # A relative one is already in what a Codex transcript records for the call.
+                return value if os.path.isabs(value) or not use.cwd else use.cwd
     return use.cwd
 
 

@@ -148,7 +148,7 @@ def _result(
         tokens_before=tokens_before,
         tokens_after=tokens_after,
         token_count_method=session.context.tokens.method,
-        warnings=outcome.warnings,
+        warnings=(*session.transcript.warnings, *outcome.warnings),
         workspace_root=session.request.workspace_root,
         workspace_root_source=session.context.workspace_root_source,
         cache_cost=cost.as_json(),
