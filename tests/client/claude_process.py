@@ -227,8 +227,8 @@ class Claude:
         )
 
     def wait_for_queue(self, words: str, seconds: float = 10.0) -> None:
-        """Block until the client has taken up words that were sent while it works: its session file says so."""
-        needle = json.dumps(words).encode()
+        """Block until the client has taken up words that came while it works: its session file says so."""
+        needle = json.dumps(words)[1:-1].encode()
         until = time.monotonic() + seconds
         while not any(
             b'"operation":"enqueue"' in line and needle in line

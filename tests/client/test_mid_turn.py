@@ -144,6 +144,34 @@ def test_words_typed_at_the_last_moment_stay(
         assert run.seen()[-2].text.startswith(CLOSING)
 
 
+def test_a_background_agents_report_stays(current_client: Path, lab: Lab, session: SessionFile, table: Table) -> None:
+    """A sub-agent that ends while the last step runs: its report is there after the compaction."""
+    gate = Event()
+    task = "You are the helper. Say it."
+    ask = {"description": "help", "prompt": task, "subagent_type": "general-purpose"}
+    script = Script(
+        [
+            Reply([call("toolu_agent", "Agent", **ask)], input_tokens=500),
+            Reply([bash("toolu_step", "echo step")], input_tokens=FULL, hold=gate),
+            Reply([say("Thank you.")], input_tokens=500),
+        ],
+        agents={task: [Reply([say("HELPER-REPORT: seven.")], input_tokens=500)]},
+    )
+    with serve(script) as (api, url):
+        run = Run(current_client, lab, api, url)
+        with run.resume(session.id) as claude:
+            since, begun = len(claude.events), time.monotonic()
+            claude.send("Ask the helper.")
+            api.wait_for("main", 2)
+            claude.wait_for_queue("<task-notification>")
+            gate.set()
+            turn = claude.finish(since, begun)
+        table.add("a background agent's report, mid-turn", "the report, last", turn, lab)
+        assert_compacted(run)
+        assert "HELPER-REPORT: seven." in run.seen()[-1].text
+        assert run.seen()[-2].text.startswith(CLOSING)
+
+
 def test_an_interrupted_call_can_be_compacted(
     current_client: Path, lab: Lab, session: SessionFile, table: Table
 ) -> None:
