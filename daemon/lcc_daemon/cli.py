@@ -52,13 +52,19 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--json", action="store_true", help="all figures, as JSON")
     status.set_defaults(run=_status)
     logs = commands.add_parser("logs", help="the end of its log")
-    logs.add_argument("-n", "--lines", type=int, default=50, metavar="N", help="how many lines (default 50)")
+    logs.add_argument("-n", "--lines", type=_lines, default=50, metavar="N", help="how many lines (default 50)")
     logs.set_defaults(run=_logs)
     run = commands.add_parser("run", help="serve in the foreground")
     run.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     run.add_argument("--build", default=BUILD, help=argparse.SUPPRESS)
     run.set_defaults(run=_run)
     return parser
+
+
+def _lines(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is no number of lines; give 0 or more")
+    return int(text)
 
 
 def _fail(problem: str) -> int:

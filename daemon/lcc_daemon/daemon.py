@@ -45,7 +45,7 @@ def run(folder: bytes, env: Mapping[str, str], ready_fd: int | None = None) -> i
     try:
         instance = take_place(folder)
     except TakenError:
-        return _tell(ready_fd, "taken", 0)
+        return _tell(ready_fd, "taken" if ready_fd is not None else "already running; see lcc-daemon status", 0)
     except StartError as error:
         log.error("not started: %s", error)
         return _tell(ready_fd, str(error), 1)

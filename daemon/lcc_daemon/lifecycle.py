@@ -14,8 +14,9 @@ import time
 from dataclasses import dataclass
 
 from lcc_hook.client import AbsentError, GiveUpError, SilentError, check_folder, name_of, socket_path
+from lcc_hook.files import is_locked, read_small, write_small
 from lcc_hook.processes import start_of
-from lcc_hook.starter import BACK_OFF, file_of, is_alive, is_locked, make_folder, read_small, write_small
+from lcc_hook.starter import BACK_OFF, file_of, is_alive, make_folder
 
 BACKLOG = 1024
 

@@ -30,7 +30,7 @@ from lcc_daemon.protocol import HOOKS, Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.sessions import SessionFileError, Sessions
 from lcc_daemon.stats import Stats, write_private
-from lcc_hook.starter import read_small, write_small
+from lcc_hook.files import read_small, write_small
 
 if TYPE_CHECKING:
     import httpx

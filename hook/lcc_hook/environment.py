@@ -19,7 +19,8 @@ if __name__ == "__main__":
     sys.dont_write_bytecode = True
 
 from lcc_hook.client import BUILD, GiveUpError
-from lcc_hook.starter import is_ready, read_small, remove, start_daemon, write_small
+from lcc_hook.files import read_small, remove, write_small
+from lcc_hook.starter import is_ready, start_daemon
 
 OLDEST = (3, 11)
 OLDEST_NAME = "3.11"

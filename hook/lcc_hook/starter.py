@@ -4,7 +4,6 @@ Loaded by ``client.py`` only then, and used by ``lcc-daemon`` too, so that there
 one winner, whoever asks. Standard library only; runs on Python 3.8 and up.
 """
 
-import contextlib
 import fcntl
 import json
 import os
@@ -27,6 +26,7 @@ from lcc_hook.client import (
     socket_path,
     write_out,
 )
+from lcc_hook.files import is_locked, modified, read_small, remove, write_small
 from lcc_hook.processes import TERM_WAIT, end_process, peer_pid, progress_of, start_of
 
 TYPE_CHECKING = False
@@ -228,21 +228,6 @@ def why_not_installed(places: "list[bytes]") -> str:
     )
 
 
-def is_locked(path: bytes) -> bool:
-    """Whether somebody holds the lock file ``path``."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-
-
 def data_folders(folder: bytes, env: "dict[bytes, bytes]") -> "list[bytes]":
     """Where the plugin's own environment may stand, best first.
 
@@ -372,43 +357,3 @@ def end_hung(folder: bytes, pid: "int | None") -> None:
         patience = 0.0 if progress_of(pid)[0] == b"T" else TERM_WAIT  # a stopped process hears no SIGTERM
         if not end_process(pid, began, patience):
             raise GiveUpError("unresponsive", f"the daemon (pid {pid}) does not answer and cannot be ended")
-
-
-# ---------------------------------------------------------------- small files
-
-
-def read_small(path: bytes) -> bytes:
-    """The first 4 KiB of a small file of ours, without the final newline; empty where there is none."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return b""
-    try:
-        return os.read(fd, 4096).rstrip(b"\n")
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)
-
-
-def write_small(path: bytes, text: bytes) -> None:
-    """Write a small private file in one step: whoever reads it sees the old text or the new."""
-    beside = b"%s.%d" % (path, os.getpid())
-    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    try:
-        os.write(fd, text + b"\n")
-    finally:
-        os.close(fd)
-    os.rename(beside, path)
-
-
-def remove(path: bytes) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-
-
-def modified(path: bytes) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return 0.0
