@@ -299,9 +299,9 @@ class World:
     def _named(self, name: str, where: str) -> tuple[str, str | None, str | None]:
         """A file's path as a call writes it, the call's recorded directory and its own ``workdir``."""
         if where == "call cwd":
-            return name, self.cwd, None
+            return name, self.cwd, "session"  # what is recorded of a call has its relative workdir already
         if where == "workdir":
-            return name, self.root, "session"
+            return name, None, "."
         return (self.path(name) if where == "absolute" else name), None, None
 
     def _write(self, op: Write) -> None:

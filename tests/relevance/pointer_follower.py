@@ -166,8 +166,10 @@ def stub_sources(messages: list[Message], session_cwd: str | None, root: str | N
 def resolve(use: Mapping[str, Any], path: str, session_cwd: str | None, root: str | None) -> str:
     """A path of a call as an absolute one: against the call's directory, else the session's, else the root."""
     given = use["input"] if isinstance(use["input"], dict) else {}
-    base = os.path.join(use.get("cwd") or session_cwd or root or "/", given.get("workdir") or given.get("cwd") or "")
-    return os.path.join(root or "/", base, path)
+    own = given.get("workdir") or given.get("cwd") or ""
+    if not os.path.isabs(own):  # what is recorded of a call has its relative workdir already
+        own = use.get("cwd") or os.path.join(session_cwd or root or "/", own)
+    return os.path.join(root or "/", own, path)
 
 
 def _without_result_texts(message: Message) -> Message:

@@ -138,6 +138,7 @@ def test_paths_resolve_against_the_nearest_directory(tmp_path: Path) -> None:
     assert resolve({"input": {}}, "f", None, root) == f"{root}/f"
     assert resolve({"input": {"workdir": "d"}}, "f", session_cwd, root) == f"{session_cwd}/d/f"
     assert resolve({"input": {"workdir": "/d"}, "cwd": "/c"}, "f", session_cwd, root) == "/d/f"
+    assert resolve({"input": {"workdir": "d"}, "cwd": "/c/d"}, "f", session_cwd, root) == "/c/d/f"
 
 
 def test_a_stub_refers_to_the_latest_read_of_its_lines() -> None:

@@ -392,7 +392,7 @@ def test_a_file_of_exactly_four_mebibytes_is_read(work: Workspace) -> None:
         ("./sub/a.py", {}, None),
         ("a.py", {"workdir": "{root}/sub"}, "/nowhere"),
         ("a.py", {"workdir": "sub"}, "{root}"),
-        ("a.py", {"workdir": "sub", "cwd": "{root}"}, "/nowhere"),
+        ("a.py", {"workdir": "sub", "cwd": "{root}/sub"}, "/nowhere"),  # what is recorded has it already
     ],
 )
 def test_relative_paths(work: Workspace, path: str, more: dict[str, str], session_cwd: str | None) -> None:
