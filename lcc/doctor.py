@@ -219,7 +219,7 @@ def _daemon_state(status: dict[str, object]) -> Check:
     state = str(status.get("state"))
     if state in ("running", "busy"):
         latency = cast("dict[str, object]", status.get("latency_ms") or {})
-        found = f"{state}, pid {status.get('pid')}, build {status.get('build')}, p95 {latency.get('p95')} ms"
+        found = f"{state}, pid {status.get('pid')}, build {status.get('build')}, {_speed(latency.get('p95'))}"
         return Check("daemon", "ok", found)
     if state in ("not running", "starting", "stopping"):
         return Check("daemon", "ok", f"{state} (the next session or compaction starts it)")
@@ -227,6 +227,10 @@ def _daemon_state(status: dict[str, object]) -> Check:
         return Check("daemon", "note", f"{status.get('other')}", "lcc-daemon stop --all ends it now")
     problem = str(status.get("problem") or state)
     return Check("daemon", "problem", problem, "see above" if state == "refused" else "lcc-daemon restart")
+
+
+def _speed(p95: object) -> str:
+    return f"p95 {p95} ms" if p95 is not None else "no request yet"
 
 
 def _environment(status: Mapping[str, object]) -> Check:

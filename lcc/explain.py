@@ -157,7 +157,7 @@ def cache_words(cost: Json) -> str | None:
         return None
     if cost.get("cold") or turns == 0:
         return f"{kept:,} tokens stay cached; the compaction saves from the next request on"
-    pays = f"paid back after {turns:.1f} more requests"
+    pays = f"paid back after {turns:,.{1 if turns < 10 else 0}f} more requests"
     wait = "; it is cheaper to wait until the cache is cold" if cost.get("advice") == "wait_for_cold_cache" else ""
     return f"{kept:,} tokens stay cached, {rewrite:,} are written again at the next request; {pays}{wait}"
 

@@ -295,6 +295,8 @@ def _read(asked: _Asked) -> Transcript:
         return read_transcript(raw, format=named, name=asked.source)
     except TranscriptError as error:
         said = error.problem if error.place in ("", asked.source) else str(error)
+        if "cut off" in error.problem:
+            said += "; if a client is writing to it, try again, else take the torn end off a copy of it"
         raise InputError(f"{asked.source}: {said}") from None
 
 

@@ -92,6 +92,7 @@ class OutputFile:
         self.name = name
         self._mode = _PRIVATE
         self._beside: Path | None = None
+        self._nowhere = False
         try:
             self.path = Path(os.path.realpath(name))
             status = os.stat(self.path)
@@ -99,9 +100,13 @@ class OutputFile:
             status = None
         except (OSError, ValueError) as error:
             raise InputError(f"{option} {name}: {_words(error)}") from None
+        if status is not None and str(self.path) == os.devnull and stat.S_ISCHR(status.st_mode):
+            self._nowhere = True  # what is written there is gone at once, and the device stays as it is
+            return
         if status is not None:
             if not stat.S_ISREG(status.st_mode):
-                raise InputError(f"{option} {name}: not a regular file; for standard output name it -")
+                what = "a folder; name a file in it" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+                raise InputError(f"{option} {name}: {what}; for standard output name it -")
             self._mode = stat.S_IMODE(status.st_mode)
         folder = self.path.parent
         if not folder.is_dir():
@@ -127,6 +132,8 @@ class OutputFile:
     def write(self, content: bytes) -> None:
         """Writes ``content`` beside the file and syncs it. Called again, it replaces what was written."""
         self._discard()
+        if self._nowhere:
+            return
         try:
             handle, name = tempfile.mkstemp(prefix=f".{self.path.name[:100]}.", suffix=".part", dir=self.path.parent)
             self._beside = Path(name)
@@ -142,6 +149,8 @@ class OutputFile:
 
     def commit(self) -> None:
         """Puts what was written in the file's place, and makes that last."""
+        if self._nowhere:
+            return
         if self._beside is None:
             raise ValueError(f"{self.name}: nothing was written")
         try:

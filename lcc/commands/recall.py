@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def recall(
     object_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The 12 digits of a note, or more of the object's sha256.")
+        str,
+        typer.Argument(
+            metavar="ID", help="The 12 digits of a note (or the whole note), or more of the object's sha256."
+        ),
     ],
     lines: Annotated[
         str | None, typer.Option("--lines", metavar="A-B", help="Only these lines, counted from 1; also A- and A.")
@@ -49,6 +52,7 @@ def recall(
 
     if (raw or output) and (lines or grep or offset or limit):
         raise InputError("--raw and -o give all bytes: leave out --lines, --grep, --offset and --limit")
+    object_id = _id_in(object_id)
     stash = Stash(stash_folder())
     try:
         found = fetch(stash, object_id)
@@ -62,10 +66,19 @@ def recall(
         _print(found.content)
     elif output is not None:
         _write(output, found.content)
+        typer.echo(f"[{len(found.content):,} bytes written to {output}]", err=True)
     elif found.text is None:
         _show_binary(found)
     else:
         _show(found, object_id, _page(found.text, lines, grep, offset, limit), lines, grep)
+
+
+def _id_in(given: str) -> str:
+    """The id in a note that was pasted whole; what was given, where it is no note."""
+    from lcc.relevance.notes import find_note
+
+    note = find_note(given.strip())
+    return note.target if note is not None and note.kind == "stash" and note.target else given
 
 
 def _page(text: str, lines: str | None, grep: str | None, offset: int, limit: int | None) -> Page:

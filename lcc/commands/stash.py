@@ -134,7 +134,7 @@ def verify(
     if as_json:
         _print_json({"whole": checked, "problems": problems})
     else:
-        typer.echo(f"{checked:,} objects are whole.")
+        typer.echo(f"{checked:,} object{' is' if checked == 1 else 's are'} whole.")
         for problem in problems:
             typer.echo(problem, err=True)
     if problems:

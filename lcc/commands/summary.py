@@ -82,10 +82,15 @@ def _remarks(explanation: Explanation) -> Iterator[Text]:
         yield cell(f"  prompt cache: {cache}", "dim")
     if facts.get("degraded"):
         yield cell(f"  degraded: {facts.get('degradation_reason')}; what was not judged is kept", "yellow")
-        if facts.get("degradation_reason") == "jev_unavailable_fail_safe":
-            yield cell("  without a judge: --provider rules --rules-mode recoverable", "yellow")
+        if str(facts.get("degradation_reason")).endswith("_unavailable_fail_safe"):
+            asked = facts.get("rules_mode")
+            mode = asked if asked in ("recoverable", "stashed") else "recoverable"
+            yield cell(f"  without a judge: --provider rules --rules-mode {mode}", "yellow")
     for warning in cast("list[str]", facts.get("warnings") or []):
         yield cell(f"  warning: {warning}", "yellow")
+    if facts.get("degradation_reason") == "stash_write_failed":
+        where = facts.get("stash_dir") or "the stash"
+        yield cell(f"  {where} could not be written to: see lcc doctor, or set LCC_STASH_DIR to another", "yellow")
     if facts.get("worth_it") is False and explanation.removed:
         least = facts.get("min_reduction")
         asked = f" {share(least)}" if isinstance(least, int | float) else ""

@@ -157,7 +157,7 @@ def layout(found: Measured, path: Path) -> list[Text]:
                 f" ~{count(freeable.tokens)} tokens could go now, {share:.0f} % of it, {count(freeable.calls)} results",
             )
         )
-    lines.append(cell(f"{count(found.messages)} messages, {count(found.calls)} calls with a result", "dim"))
+    lines.append(cell(f"{_number(found.messages, 'message')}, {_number(found.calls, 'call')} with a result", "dim"))
     for call in found.largest:
         lines.append(
             Text.assemble(
@@ -167,6 +167,10 @@ def layout(found: Measured, path: Path) -> list[Text]:
             )
         )
     return lines
+
+
+def _number(value: int, what: str) -> str:
+    return f"{value:,} {what}{'' if value == 1 else 's'}"
 
 
 def _bar(part: int, whole: int, style: str) -> Text:

@@ -205,7 +205,7 @@ def test_every_removal_says_how_it_is_had_back(index: int, words: str | None) ->
         ),
         (
             {"kept_tokens": 0, "rewrite_tokens": 4000, "break_even_turns": 31, "advice": "wait_for_cold_cache"},
-            "0 tokens stay cached, 4,000 are written again at the next request; paid back after 31.0 more requests; "
+            "0 tokens stay cached, 4,000 are written again at the next request; paid back after 31 more requests; "
             "it is cheaper to wait until the cache is cold",
         ),
         (
