@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from lcc.commands.compact_options import chooses_nobody, flag_of, provider_for, without_effect
-from lcc.commands.files import STREAM, InputError, OutputFile, read_input
+from lcc.commands.files import STREAM, InputError, OutputFile, named_session, read_input
 
 if TYPE_CHECKING:
     from lcc.commands.fork import Fork
@@ -33,7 +33,10 @@ FORMATS = ("auto", "payload", "claude-code", "messages-api", "codex")
 def compact(
     context: typer.Context,
     transcript: Annotated[
-        str, typer.Argument(metavar="TRANSCRIPT", help="A session file; - reads it from standard input.")
+        str,
+        typer.Argument(
+            metavar="TRANSCRIPT", help="A session file, or an id from lcc sessions; - reads standard input."
+        ),
     ],
     question: Annotated[str, typer.Option("-q", "--question", help="What the session is to go on with.")] = "",
     mode: Annotated[str, typer.Option(help="tool-calls; blocks is not there yet.")] = "tool-calls",
@@ -98,6 +101,7 @@ def compact(
     The compacted session goes to standard output or -o; the summary goes to stderr. How it decides is taken
     from these options alone: config.toml is for the plugin, except for where the stash is.
     """
+    transcript = named_session(transcript)
     if mode != "tool-calls":
         what = "is not there yet (blocks of documents)" if mode == "blocks" else "is no mode"
         raise InputError(f"--mode {mode}: {what}; the mode there is is tool-calls")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -24,6 +25,7 @@ written: list[str] = []
 
 _CHUNK = 1 << 20
 _PRIVATE = 0o600
+_SESSION_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class InputError(Exception):
@@ -57,6 +59,23 @@ def read_input(name: str, limit: int = MAX_INPUT_BYTES) -> bytes:
         raise InputError(f"{name}: {_words(error)}") from None
     finally:
         os.close(handle)
+
+
+def named_session(name: str) -> str:
+    """The file of the session that has the id ``name``, among the client's; ``name`` itself where it is no such id.
+
+    A file of that very name comes first. The client keeps a session in the folder of one project.
+    """
+    if not _SESSION_ID.fullmatch(name) or os.path.lexists(name):
+        return name
+    from lcc.sessions import config_folder
+
+    found = sorted((config_folder(os.environ) / "projects").glob(f"*/{name}.jsonl"))
+    if not found:
+        raise InputError(f"{name}: neither a file nor the id of a session of Claude Code; see lcc sessions")
+    if len(found) > 1:
+        raise InputError(f"{name}: sessions of {len(found)} projects have this id; name the file: {found[0]}, …")
+    return str(found[0])
 
 
 def _read_stdin(limit: int) -> bytes:

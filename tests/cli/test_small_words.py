@@ -59,6 +59,21 @@ def test_a_pasted_note_is_recalled_and_o_says_what_it_wrote(world: World) -> Non
     assert by_id.err == f"[{len(by_note.out):,} bytes written to back.txt]\n"
 
 
+def test_compact_takes_an_id_that_sessions_prints(world: World) -> None:
+    """Wherever the project is; an id that no session has is bad input."""
+    session = "0f1e2d3c-4b5a-4697-8877-665544332211"
+    unknown = world.lcc("compact", session, "--rules-mode", "recoverable", "-o", "by-id.jsonl")
+    assert (unknown.code, unknown.err.count("\n")) == (2, 1)
+    assert "lcc sessions" in unknown.err
+    project = world.folder / "home" / ".claude" / "projects" / "-any"
+    project.mkdir(parents=True)
+    (project / f"{session}.jsonl").write_bytes(world.session.read_bytes())
+    ran = world.lcc("compact", session, "--rules-mode", "recoverable", "-o", "by-id.jsonl")
+    world.compact("-o", "by-name.jsonl")
+    assert ran.code == 0, ran.err
+    assert (world.folder / "by-id.jsonl").read_bytes() == (world.folder / "by-name.jsonl").read_bytes()
+
+
 def test_requests_are_counted_as_a_person_counts_them() -> None:
     """Tenths below ten, whole numbers with their thousands above."""
     cost = {"rewrite_tokens": 5, "kept_tokens": 6}
