@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 ALLOWED_SKIP = "shared session"
+
+# A run that was started in the background of a shell ignores Ctrl-C, and so would every program that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _unexpected_skips(reporter: pytest.TerminalReporter) -> Iterator[str]:

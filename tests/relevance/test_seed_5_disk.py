@@ -448,7 +448,7 @@ def test_a_read_of_nothing_is_kept(work: Workspace, text: str) -> None:
 def test_every_read_of_a_file_opens_it_once(work: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Issue: the disk check opens files once each, the last hash apart."""
     for _ in range(5):
-        work.session.read(str(work.path), numbered(TEXT) + "\n")
+        work.session.read(str(work.path), numbered(TEXT))
         work.session.read(str(work.path), numbered("\n".join(TEXT.split("\n")[:5])), limit=5)
     work.session.filler()
     opened: list[str] = []
