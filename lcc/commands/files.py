@@ -11,9 +11,9 @@ import contextlib
 import errno
 import os
 import re
+import secrets
 import stat
 import sys
-import tempfile
 from pathlib import Path
 from types import TracebackType
 
@@ -154,8 +154,9 @@ class OutputFile:
         if self._nowhere:
             return
         try:
-            handle, name = tempfile.mkstemp(prefix=f".{self.path.name[:100]}.", suffix=".part", dir=self.path.parent)
-            self._beside = Path(name)
+            # Named before it is made, so that a signal at any moment finds what there is to take away.
+            self._beside = self.path.with_name(f".{self.path.name[:100]}.{secrets.token_hex(8)}.part")
+            handle = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
             with open(handle, "wb", buffering=0) as file:
                 view = memoryview(content)
                 while view:
