@@ -5,8 +5,8 @@
 
 Each round runs, one after the other and so under the same load: a bare `python3 -I -S -E -c pass`, the hook client
 with `compact`, and `lcc compact` in a fresh process over the same messages. Times are from start to exit, with the
-event on stdin. The session's size is that of its texts as Claude Code keeps them; the event, which shows each output
-twice, is about twice as large. The daemon is started for the run in folders of its own, and stopped.
+event on stdin, as the module sends it: each output once. The session's size is that of its lines in the session file.
+The daemon is started for the run in folders of its own, and stopped.
 
 Each line gives the median and, in brackets, the least: wall time, and time of a processor, which says more on a machine
 that has other things to do. `in the daemon` is its part, as `lcc-daemon status` gives it.
@@ -46,10 +46,10 @@ def make_event(project: Path, megabytes: float) -> bytes:
             tool, given = "Read", {"file_path": str(path)}
             output = "\n".join(f"{index}\t{line}" for index, line in enumerate(lines, 1))
         call = f"toolu_{number:06}"
-        use = {"tool_use_id": call, "tool": tool, "input": given, "result": {}, "text": output}
-        result = {"tool_use_id": call, "text": output, "isError": False, "result": {}}
-        messages.append({"role": "assistant", "text": f"Step {number}.", "toolUses": [use], "handle": f"a{number}"})
-        messages.append({"role": "user", "text": "", "toolUses": [], "toolResults": [result], "handle": f"r{number}"})
+        use = {"tool_use_id": call, "tool": tool, "input": given}
+        result = {"tool_use_id": call, "text": output, "isError": False}
+        messages.append({"role": "assistant", "text": f"Step {number}.", "toolUses": [use]})
+        messages.append({"role": "user", "text": "", "toolResults": [result]})
         size += len(json.dumps(output)) + 600  # the rest of its two lines in the session file
         number += 1
     event = {"v": 1, "trigger": "manual", "session_id": "bench", "cwd": str(project), "options": {}}
