@@ -2,8 +2,9 @@
 
 Usage: python3 scripts/test.py [PYTEST ARGUMENTS]
 
-Without arguments: all tests, a file at a time on every processor. Where Node.js is there, the real Claude Code clients are installed by npm for
-the tests that drive them; where there is none, those tests are skipped, and pytest's summary says so.
+Without arguments: all tests, a file at a time on every processor. Where Node.js is there, the real Claude Code
+clients are installed by npm for the tests that drive them; where there is none, those tests are skipped, and
+pytest's summary says so.
 """
 
 from __future__ import annotations
