@@ -132,7 +132,7 @@ def way_back(record: Record) -> str | None:
     if decision == "dedupe":
         return f"the same output stands at {record.get('kept_at')}"
     if decision == "trim":
-        return "its head stays; the rest is gone"
+        return "its ends or its head stay; the rest is gone"
     if decision == "drop":
         return "gone, with its call"
     recover = record.get("recover")

@@ -186,7 +186,7 @@ def test_every_reason_is_one_clause(reason: str) -> None:
         (3, "lcc recall 0123456789ab"),
         (4, "run `ls -la src` again"),
         (5, "gone, with its call"),
-        (6, "its head stays; the rest is gone"),
+        (6, "its ends or its head stay; the rest is gone"),
     ],
 )
 def test_every_removal_says_how_it_is_had_back(index: int, words: str | None) -> None:
