@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from lcc.config import Config, ConfigError, config_file, load_config, state_fold
 State = Literal["ok", "note", "problem"]
 
 OLDEST_PYTHON = (3, 11)
+OLDEST_HOOK_PYTHON = (3, 8)
+SLOW_START_MS = 60.0
 REPLACING_CLIENT = (2, 1, 332)
 """The client that the replacement was tried with; it loads the module of a plugin."""
 GUIDING_CLIENT = (2, 1, 197)
@@ -69,6 +72,7 @@ def doctor(env: Mapping[str, str] | None = None, run: Run = run_program) -> list
     return [
         _python(),
         *_config(env),
+        _hook_python(env, run),
         _client(env, run),
         _plugin(env),
         _hooks(env),
@@ -115,6 +119,29 @@ def _python() -> Check:
     if sys.version_info < OLDEST_PYTHON:
         return Check("python", "problem", f"{version} at {sys.executable}", "install Python 3.11 or newer")
     return Check("python", "ok", f"{version} at {sys.executable}")
+
+
+def _hook_python(env: Mapping[str, str], run: Run) -> Check:
+    """The `python3` that Claude Code starts for each hook: is there one, new enough, and quick to start?"""
+    path = shutil.which("python3", path=env.get("PATH"))
+    if path is None:
+        return Check("python3", "problem", "no python3 on PATH: no hook can run", "install Python 3")
+    words = [path, "-I", "-S", "-E", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    times, said = [], ""
+    for _ in range(3):
+        began = time.perf_counter()
+        code, said = run(words)
+        times.append((time.perf_counter() - began) * 1000)
+        if code != 0:
+            return Check("python3", "problem", f"{path} cannot be started (exit {code})", "repair or reinstall it")
+    numbers = [int(part) for part in said.strip().split(".") if part.isdigit()]
+    if numbers < list(OLDEST_HOOK_PYTHON):
+        return Check("python3", "problem", f"{path} is {said.strip()}", "put Python 3.8 or newer first on PATH")
+    found = f"{said.strip()} at {path}, starts in {min(times):.0f} ms"
+    if min(times) > SLOW_START_MS:
+        step = "each hook pays for it: put a python3 itself, not a version manager's stand-in, first on PATH"
+        return Check("python3", "note", found, step)
+    return Check("python3", "ok", found)
 
 
 def _config(env: Mapping[str, str]) -> Iterator[Check]:

@@ -43,6 +43,33 @@ def test_a_fresh_machine_has_no_problem_and_nothing_is_started(world: World, mon
 
 
 @pytest.mark.parametrize(
+    ("script", "state", "told"),
+    [
+        ("echo 3.12", "ok", "3.12"),
+        ("sleep 0.2; echo 3.12", "note", "version manager"),
+        ("echo 3.6", "problem", "is 3.6"),
+        ("exit 3", "problem", "exit 3"),
+    ],
+)
+def test_the_python3_that_runs_the_hooks(
+    world: World, monkeypatch: pytest.MonkeyPatch, script: str, state: str, told: str
+) -> None:
+    """Too old, broken, slow by a stand-in: each is told, since no hook works without it."""
+    (world.root / "bin").mkdir()
+    program = world.root / "bin" / "python3"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    found = look(world, monkeypatch)["python3"]
+    assert found.state == state or (state, found.state) == ("ok", "note")  # a loaded machine starts slowly
+    assert told in found.found + found.next_step
+
+
+def test_no_python3_at_all(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it no hook can run, and nothing would ever say so."""
+    assert look(world, monkeypatch, PATH="/nowhere")["python3"].state == "problem"
+
+
+@pytest.mark.parametrize(
     ("version", "state"), [("2.1.197", "problem"), ("2.1.250", "note"), ("2.1.332", "ok"), ("3.0.0", "ok")]
 )
 def test_the_clients_version(world: World, monkeypatch: pytest.MonkeyPatch, version: str, state: str) -> None:
