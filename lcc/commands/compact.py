@@ -104,7 +104,7 @@ def compact(
     transcript = named_session(transcript)
     if mode != "tool-calls":
         what = "is not there yet (blocks of documents)" if mode == "blocks" else "is no mode"
-        raise InputError(f"--mode {mode}: {what}; the mode there is is tool-calls")
+        raise InputError(f"--mode {mode}: {what}; the only mode so far is tool-calls")
     given = _given(context)
     chosen = provider_for(provider, given)
     notes: list[str] = []
