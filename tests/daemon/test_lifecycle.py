@@ -408,7 +408,7 @@ def test_run_in_the_foreground_serves_and_ends_on_interrupt(world: World) -> Non
     try:
         assert wait_until(lambda: world.status()["state"] == "running")
         second = world.cli("run")
-        assert (second.returncode, second.stderr) == (0, "lcc-daemon: taken\n")
+        assert (second.returncode, second.stderr) == (0, "lcc-daemon: already running; see lcc-daemon status\n")
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
     finally:

@@ -16,7 +16,7 @@ from daemon.daemon_world import MARKER, World, frame, header, make_event, read_e
 GOOD, BAD = 180, 20
 
 
-def bad_client(world: World, number: int, stop: threading.Event) -> None:
+def bad_client(world: World, number: int, event: bytes, stop: threading.Event) -> None:
     """One of the ways in which a peer can be slow or broken; the number says which."""
     line = world.connect()
     try:
@@ -41,11 +41,11 @@ def bad_client(world: World, number: int, stop: threading.Event) -> None:
             case 5:  # leaves in the middle
                 line.sendall(frame(header("compact")) + (5000).to_bytes(4, "big") + b"{")
             case 6:  # leaves while it is served
-                line.sendall(frame(header("compact")) + frame(make_event(world)))
+                line.sendall(frame(header("compact")) + frame(event))
             case 7:  # never says anything
                 stop.wait()
             case 8:  # asks, and never reads the answer
-                line.sendall(frame(header("compact")) + frame(make_event(world)))
+                line.sendall(frame(header("compact")) + frame(event))
                 stop.wait()
             case 9:  # a body that is no event
                 line.sendall(frame(header("compact")) + frame(b"[1, 2"))
@@ -63,7 +63,7 @@ def test_two_hundred_clients_twenty_of_them_slow_or_broken(world: World) -> None
     expected = world.plan(event)
     assert expected["action"] == "replace"
     stop = threading.Event()
-    bad = [threading.Thread(target=bad_client, args=(world, number, stop)) for number in range(BAD)]
+    bad = [threading.Thread(target=bad_client, args=(world, number, event, stop)) for number in range(BAD)]
     for thread in bad:
         thread.start()
     good = [world.start_client("compact", event, LCC_BUDGET_MS="60000") for _ in range(GOOD)]
