@@ -166,6 +166,8 @@ def _logs(folder: bytes, options: argparse.Namespace) -> int:
                 sys.stdout.write(line)
     except FileNotFoundError:
         print(f"lcc-daemon: no log yet ({file})", file=sys.stderr)
+    except BrokenPipeError:  # whoever reads has seen enough; `main` ends it quietly
+        raise
     except OSError as error:
         return _fail(f"{file}: {error.strerror}")
     return 0
