@@ -43,10 +43,13 @@ class LaterWrites:
         for position, use in enumerate(uses):
             if use.id in reads:
                 continue
-            strings = input_strings(use.input)
+            written = written_paths(use)
+            # An edit names its file and writes no other; what it writes into it names nothing.
+            is_edit = bool(written) and kind_of(use.tool) in ("edit", "write")
+            strings = [] if is_edit else input_strings(use.input)
             # A shell stays where a command went: from then on only a directory of the call's own is known.
             moved = moved or (kind_of(use.tool) == "command" and any(map(_moves, strings)))
-            for path in written_paths(use):
+            for path in written:
                 self._named[os.path.basename(path)] = position
             for text in strings:
                 for name in file_names.intersection(_NAME.findall(text)):
