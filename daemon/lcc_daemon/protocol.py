@@ -126,7 +126,8 @@ async def _exactly(line: socket.socket, size: int) -> bytearray:
 async def send(line: socket.socket, answer: Answer) -> None:
     loop = asyncio.get_running_loop()
     for part in answer.frames():
-        await loop.sock_sendall(line, part)
+        if part:  # whoever has all of its answer may be gone before an empty part is sent
+            await loop.sock_sendall(line, part)
 
 
 def peer_uid(line: socket.socket) -> int | None:

@@ -193,8 +193,10 @@ class Server:
             await self._send(line, Answer(orjson.dumps(self._status())))
             return
         if request.command == "stop":
-            await self._send(line, Answer())
-            self.stop("asked to")
+            try:
+                await self._send(line, Answer())
+            finally:  # also when whoever asked does not wait for the answer
+                self.stop("asked to")
             return
         self.last_active = time.monotonic()
         call = Call(request.command)

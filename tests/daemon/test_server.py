@@ -11,7 +11,17 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from daemon.daemon_world import MARKER, World, frame, header, make_event, read_exactly, read_frame, wait_until
+from daemon.daemon_world import (
+    MARKER,
+    World,
+    frame,
+    header,
+    is_running,
+    make_event,
+    read_exactly,
+    read_frame,
+    wait_until,
+)
 
 GOOD, BAD = 180, 20
 
@@ -227,6 +237,18 @@ def test_another_user_is_refused_even_behind_an_open_door(world: World) -> None:
     os.close(read)
     world.runtime.chmod(0o700)
     assert world.status()["state"] == "running"
+
+
+def test_whoever_asks_it_to_stop_need_not_wait_for_the_answer(world: World) -> None:
+    """The request counts, not whether its answer can still be delivered; nor does a peer that has it all and left."""
+    for _ in range(3):
+        pid = world.start()
+        line = world.connect()
+        read_frame(line)
+        line.sendall(frame(header("stop")) + frame(b""))
+        line.close()
+        assert wait_until(lambda pid=pid: not is_running(pid))
+    assert "stopped: asked to" in world.log()
 
 
 def test_one_request_a_connection(world: World) -> None:
