@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -107,7 +108,10 @@ def _xdg(env: Mapping[str, str], variable: str, default: str) -> Path:
 
 def _from_file(file: Path, named: bool) -> Iterator[tuple[str, object]]:
     try:
-        with open(file, "rb") as opened:
+        # Not blocked by a pipe that stands where the file should, and nothing but a file is read.
+        with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise ConfigError(f"{file}: not a regular file")
             raw = opened.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         if named:

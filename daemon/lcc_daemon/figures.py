@@ -87,7 +87,7 @@ def newest_context(file: Path) -> int | None:
     """The true size, in tokens, of the newest request of a session file; None where its end does not say."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
+    except (OSError, ValueError):  # a name that no file can have is a ValueError
         return None
     try:
         size = os.fstat(fd).st_size

@@ -86,6 +86,8 @@ def open_session(path: Path) -> BinaryIO:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise SessionFileError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise SessionFileError(f"{path}: {error}") from None
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode) or found.st_size > FILE_LIMIT:
         os.close(fd)
@@ -170,7 +172,8 @@ class Sessions:
             self._changed.clear()
             with self._guard:
                 wanted = {str(each.path): key for key, each in self._followed.items()}
-            folders = sorted({str(Path(path).parent) for path in wanted if Path(path).parent.is_dir()})
+            # os.path.isdir says False where Path.is_dir raises: for a name that no folder can have
+            folders = sorted({os.path.dirname(path) for path in wanted if os.path.isdir(os.path.dirname(path))})
             await asyncio.gather(*(asyncio.to_thread(self.read_ahead, key) for key in wanted.values()))
             if not folders:  # a session's folder comes with its first prompt
                 with contextlib.suppress(TimeoutError):
@@ -205,6 +208,6 @@ class Sessions:
                 with followed.lock:
                     transcript = followed.reader.transcript()
                 self._caught_up(session_id, transcript)
-        except (SessionFileError, TranscriptError, OSError) as error:
-            self._log.warning("session %s is not followed any more: %s", session_id, type(error).__name__)
+        except (SessionFileError, TranscriptError, OSError, ValueError) as error:
+            self._log.warning("a session is not followed any more: %s", type(error).__name__)
             self.unfollow(session_id)

@@ -239,7 +239,7 @@ class Work:
                 return Answer()
             transcript = self.sessions.transcript(session, Path(path))
             return Answer(self._guide(transcript, config, session, cwd, hook.get("custom_instructions", ""), env))
-        except (ConfigError, SessionFileError, TranscriptError) as error:
+        except (ConfigError, SessionFileError, TranscriptError, OSError) as error:
             self._stats.error(f"pre-compact: {type(error).__name__}")
             self._log.warning("pre-compact: no guide: %s", type(error).__name__)
             return Answer(text=f"lcc: no guide for this summary: {type(error).__name__}\n")
@@ -257,9 +257,12 @@ class Work:
         messages = guide.user_messages(transcript)
         words = "\n\n".join(messages).encode("utf-8", "surrogatepass")
         back = guide.give_back_text(messages, guide.pointers(report), str(folder / "user-messages.txt"))
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(folder / "user-messages.txt", words)
-        write_private(folder / "give-back.txt", back.encode("utf-8", "replace"))
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_private(folder / "user-messages.txt", words)
+            write_private(folder / "give-back.txt", back.encode("utf-8", "replace"))
+        except OSError as error:  # a full disk takes nothing from what the summariser is told
+            self._log.warning("nothing kept to give back: %s", failure_of(error))
         self._later.submit(self._write_guide, folder, compacted, report)
         return guide.guide_text(report).encode("utf-8", "replace")
 
@@ -292,7 +295,8 @@ class Work:
     def _environment(self, request: Request) -> dict[str, str]:
         """The asking session's LCC_* variables over the daemon's other ones: a daemon is not of one session."""
         own = {key: value for key, value in self._env.items() if not key.startswith("LCC_") or key in _PLACES}
-        return {**own, **request.env}
+        # The daemon's own folder is /, so a relative place of the session's is no place here.
+        return {**own, **{k: v for k, v in request.env.items() if k != "LCC_STATE_DIR" or v.startswith(("/", "~"))}}
 
     def _parts_folder(self) -> Path:
         return Path(os.fsdecode(self._folder)) / "parts"

@@ -294,7 +294,10 @@ def detach(words: "list[bytes]", env: "dict[bytes, bytes]", writer: int, said: i
         os.closerange(4, 1024)
         os.execve(words[0], words, env)
     except BaseException as error:
-        os.write(3, f"{name_of(words[0])} cannot be started: {error}\n".encode("utf-8", "replace"))
+        os.write(
+            3,
+            f"{name_of(words[0])} cannot be started: {getattr(error, 'strerror', error)}\n".encode("utf-8", "replace"),
+        )
     os._exit(1)
 
 

@@ -78,8 +78,11 @@ def read_when_written(path: str, last: str) -> bytes:
     """The file's bytes once it holds the row ``last``. Raises TimeoutError when that row does not come."""
     until = time.monotonic() + FLUSH_LIMIT_S
     while True:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > SIZE_LIMIT:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            state = os.fstat(file.fileno())
+            if not stat.S_ISREG(state.st_mode):
+                raise OSError("the session file is not a regular file")
+            if state.st_size > SIZE_LIMIT:
                 raise OverflowError("the session file is too large")
             data = file.read()
         if data.rfind(last.encode()) >= 0:

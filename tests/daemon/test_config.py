@@ -189,3 +189,12 @@ def test_the_request_log_is_off_until_it_is_switched_on(world: World) -> None:
     world.plan(make_event(world), LCC_REQUEST_LOG="1")
     assert wait_until(log.exists)
     assert os.stat(log).st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_in_the_files_place_is_named_and_never_waited_for(tmp_path: Path) -> None:
+    """A FIFO would hold whoever opens it, and with it the whole daemon."""
+    pipe = tmp_path / "config.toml"
+    os.mkfifo(pipe)
+
+    with pytest.raises(ConfigError, match="not a regular file"):
+        load_config({}, path=pipe)

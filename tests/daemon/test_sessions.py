@@ -167,3 +167,25 @@ def test_live_is_what_changed_lately(world: World, monkeypatch: pytest.MonkeyPat
     assert many.is_any_live()
     monkeypatch.setattr(sessions, "LIVE_SECONDS", 0.0)
     assert not many.is_any_live()
+
+
+@pytest.mark.parametrize("path", ["/" + "a" * 300 + "/s.jsonl", "/a\0b/s.jsonl", "/dev/null/s.jsonl"])
+def test_a_path_that_nothing_can_have_ends_its_own_session_only(world: World, path: str) -> None:
+    """Watching goes on for the others, whatever one session's path is."""
+    good = write_session(world)
+
+    async def watch_both() -> None:
+        followed = Sessions(LOG)
+        followed.follow("odd", Path(path))
+        task = asyncio.create_task(followed.watch())
+        await asyncio.sleep(0.2)
+        followed.follow("good", good)
+        until = time.monotonic() + 20
+        while time.monotonic() < until and not followed._followed["good"].fed:
+            assert not task.done(), task.exception()
+            await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert followed._followed["good"].fed == good.stat().st_size
+
+    asyncio.run(watch_both())
