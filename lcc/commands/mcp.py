@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from lcc.commands.files import InputError
 
 
@@ -14,6 +16,7 @@ def mcp() -> None:
         from lcc.mcp import build_server
     except ImportError as error:
         raise InputError(
-            f"the MCP server needs an optional part ({error}); install it with: pip install 'lcc-claude-code[mcp]'"
+            f"the MCP server needs the official SDK ({error}); install it into lcc's own environment with: "
+            f"{sys.executable} -m pip install 'mcp>=2,<3'"
         ) from None
     build_server().run()
