@@ -27,7 +27,7 @@ from lcc_daemon.stats import Stats
 from lcc_daemon.work import Work
 from lcc_hook.client import name_of
 
-TICK_SECONDS = 15.0
+TICK_SECONDS = 2.0
 LONGEST_UNASKED_LIFE = 12 * 3600.0
 """Live sessions keep an idle daemon up only for so long after the last request."""
 SWITCH_SECONDS = 0.001

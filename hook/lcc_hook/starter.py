@@ -267,8 +267,12 @@ def spawn(program: "list[bytes]", folder: bytes, env: "dict[bytes, bytes]") -> N
     os.close(reader)
     last = os.pread(said, 65536, 0).decode("utf-8", "replace").strip().split("\n")[-1]
     os.close(said)
-    if answer.strip() in (b"ready", b"taken"):  # taken: another one won, which is as good
+    if answer.strip() == b"ready":
         wait_for(socket_path(folder))
+        return
+    if answer.strip() == b"taken":  # another one won, which is as good, unless it has lost its socket and will end
+        if not wait_for(socket_path(folder), 1.0):
+            spawn(program, folder, env)
         return
     reason = answer.decode("utf-8", "replace").strip() or f"the daemon ended at once: {last or 'it said nothing'}"
     raise GiveUpError("start-failed", f"{reason} (see lcc-daemon logs)")
@@ -301,10 +305,14 @@ def detach(words: "list[bytes]", env: "dict[bytes, bytes]", writer: int, said: i
     os._exit(1)
 
 
-def wait_for(path: bytes) -> None:
-    """Until a daemon greets at ``path``; the alarm ends it."""
+def wait_for(path: bytes, seconds: float = 3600.0) -> bool:
+    """Until a daemon greets at ``path``, or False after so long; the alarm ends it."""
+    until = time.monotonic() + seconds
     while not is_alive(path):
+        if time.monotonic() > until:
+            return False
         time.sleep(0.02)
+    return True
 
 
 def refuse_after_crashes(folder: bytes, now: float) -> None:

@@ -237,6 +237,15 @@ def test_a_daemon_whose_folder_was_removed_ends_by_itself(world: World) -> None:
     assert "its socket is gone" in world.log()
 
 
+def test_a_daemon_that_lost_its_socket_gives_way_within_the_call(world: World) -> None:
+    """Only the socket file is gone: the daemon still holds the lock, notices, ends, and the same call is served."""
+    pid = world.start()
+    world.socket_file.unlink()
+    assert world.plan(make_event(world))["action"] == "replace"
+    assert not is_running(pid)
+    assert "its socket is gone" in world.log()
+
+
 def test_it_ends_when_idle_and_the_next_call_starts_it_again(world: World) -> None:
     """After the idle time it is gone without a trace, and nobody has to do anything."""
     pid = world.start(LCC_IDLE_MINUTES="0.02")
