@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lcc.commands.files import InputError, WriteError, written
@@ -88,7 +88,17 @@ def _not_loaded() -> None:
 
 def _load(where: str) -> Any:
     module, _, attribute = where.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return getattr(_import_whole(module), attribute)
+
+
+def _import_whole(module: str) -> ModuleType:
+    """Import a command's module; Ctrl-C waits for it, since compiled libraries can crash when it meets their start."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        importlib.import_module("orjson")  # every command needs it sooner or later
+        return importlib.import_module(module)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
