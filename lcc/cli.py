@@ -192,7 +192,7 @@ def _forget_stdout() -> None:
 
 
 def _say(problem: str, code: int) -> int:
-    from lcc.explain import one_line
+    from lcc.explain.grouped import one_line
 
     print(f"lcc: {one_line(problem, 4000)}", file=sys.stderr)
     return code

@@ -178,14 +178,14 @@ def _checked(key: str, value: object, source: str) -> object:
 
 def providers() -> tuple[str, ...]:
     """What ``provider`` may be. Imported only when it is asked for: `lcc-daemon status` needs no pass."""
-    from lcc.relevance.request import PROVIDERS
+    from lcc.contract.request import PROVIDERS
 
     return PROVIDERS
 
 
 def live_rules_modes() -> tuple[str, ...]:
     """What ``rules_mode`` may be in a live session: not `lossy`, which failed its audits (the seed's section 5)."""
-    from lcc.relevance.request import RULES_MODES
+    from lcc.contract.request import RULES_MODES
 
     return tuple(mode for mode in RULES_MODES if mode != "lossy")
 

@@ -18,14 +18,14 @@ from mcp_types import CallToolResult, ContentBlock, TextContent, ToolAnnotations
 from pydantic import Field
 
 from lcc.commands.files import InputError, OutputFile, WriteError, read_input
-from lcc.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, page_of, parse_lines
-from lcc.recall import recall as fetch
+from lcc.compaction.workspace import with_session_root
+from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, page_of, parse_lines
+from lcc.recovery.recall import recall as fetch
 from lcc.stash import Stash, StashError, stash_folder
-from lcc.workspace import with_session_root
 
 if TYPE_CHECKING:
+    from lcc.contract.report import Report
     from lcc.relevance import TranscriptCompactionRequest, TranscriptCompactionResult
-    from lcc.report import Report
 
 MAX_TRANSCRIPT_BYTES = 256 * 1024 * 1024
 MAX_REPORT_BYTES = 256 * 1024 * 1024
@@ -154,8 +154,8 @@ def explain(
     limit: Annotated[int, Field(description="Calls to list at most in each list.", ge=0, le=50)] = 10,
 ) -> CallToolResult:
     """Say from a report why every tool output was kept, replaced, deduplicated, trimmed or dropped."""
-    from lcc.explain import ReportError, read_report
-    from lcc.explain import explain as explained
+    from lcc.explain.grouped import ReportError, read_report
+    from lcc.explain.grouped import explain as explained
 
     try:
         found = read_report(read_input(_named(path), MAX_REPORT_BYTES))

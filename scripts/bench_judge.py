@@ -26,7 +26,7 @@ from judge.test_fail_safe import FAULTS, NO_ANSWERS, slow_body, slow_headers
 
 from lcc.judge.plan import Limits, Plan, plan_requests
 from lcc.judge.state import STAGES, Stage, entries_of, render
-from lcc.relevance.pins import pin_reasons
+from lcc.relevance.evidence.pins import pin_reasons
 from lcc.tokens import TokenCounter, budget_counter
 from lcc.transcript import Transcript
 

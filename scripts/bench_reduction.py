@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import orjson
 
+from lcc.contract.report import Report
+from lcc.recovery.restore import facts_of, restore, restored_bytes
 from lcc.relevance import TranscriptCompactionRequest, run_pass
 from lcc.relevance.context import PassContext
-from lcc.report import Report
-from lcc.restore import facts_of, restore, restored_bytes
 from lcc.stash import Stash
 from lcc.tokens import counter
 from lcc.transcript import Message, Transcript, read_transcript, render

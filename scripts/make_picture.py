@@ -19,10 +19,10 @@ from typing import NamedTuple
 import orjson
 from demo import ROOT_IN_SAMPLE, SAMPLE, lay_out
 
-from lcc.explain_html import page
+from lcc.contract.report import input_chars
+from lcc.explain.html import page
 from lcc.relevance import TranscriptCompactionRequest, TranscriptCompactionResult
 from lcc.relevance.transcript import run_pass
-from lcc.report import input_chars
 from lcc.transcript import Message, read_transcript
 
 WIDTH, BAR, LEFT = 900, 54, 20

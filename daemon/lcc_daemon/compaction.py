@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, cast
 import orjson
 
 from lcc.config import Config
+from lcc.contract.report import Report
 from lcc.judge.errors import TranscriptFitError
 from lcc.relevance import RequestError, TranscriptCompactionRequest, TranscriptCompactionResult, run_pass
 from lcc.relevance.context import PassContext
-from lcc.report import Report
 from lcc.transcript import Edits, Json, Transcript, TranscriptError, parse_payload
 from lcc_daemon.figures import Figures
 from lcc_daemon.plan import HandOver, Plan, Replace, summary_line

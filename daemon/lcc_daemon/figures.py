@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 import orjson
 
-from lcc.report import Report
+from lcc.contract.report import Report
 from lcc.tokens import Calibration, TokenCache, TokenEstimator, calibrate, context_tokens, counter, usage_steps
 from lcc.transcript import Edits, Json, Message, Transcript
 

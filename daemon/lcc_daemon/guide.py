@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from lcc.report import Report
+from lcc.contract.report import Report
 from lcc.transcript import Message, Transcript
 
 LIMIT = 10_000

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 
 import orjson
 
-from lcc.report import Report
+from lcc.contract.report import Report
 from lcc.transcript import Json
 from lcc_daemon.figures import Figures
 

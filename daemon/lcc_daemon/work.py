@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from lcc.config import Config, ConfigError, load_config, state_folder
+from lcc.contract.report import Report
 from lcc.relevance import TranscriptCompactionResult, run_pass
 from lcc.relevance.context import PassContext
-from lcc.report import Report
 from lcc.transcript import Transcript, TranscriptError, render
 from lcc_daemon import guide
 from lcc_daemon.compaction import Done, Event, EventError, Help, compact_event, read_event, request_for
@@ -152,7 +152,7 @@ class Work:
         return PassContext(stash=Stash(folder, event.session_id or UNNAMED_SESSION, source), environ=env)
 
     def _log_pass(self, env: Mapping[str, str], report: Report) -> None:
-        from lcc.request_log import RequestLogError, append, log_path
+        from lcc.log.request_log import RequestLogError, append, log_path
 
         try:
             append(report, client_version=None, path=log_path(env))

@@ -21,10 +21,10 @@ from lcc.commands.files import STREAM, InputError, OutputFile, named_session, re
 if TYPE_CHECKING:
     from lcc.commands.fork import Fork
     from lcc.commands.progress import Progress
+    from lcc.contract.report import Report, RootSource
+    from lcc.contract.request import TranscriptCompactionRequest
     from lcc.relevance.context import PassContext
-    from lcc.relevance.request import TranscriptCompactionRequest
     from lcc.relevance.transcript import TranscriptCompactionResult
-    from lcc.report import Report, RootSource
     from lcc.transcript import Format, Transcript
 
 FORMATS = ("auto", "payload", "claude-code", "messages-api", "codex")
@@ -115,7 +115,7 @@ def compact(
         raise InputError(
             "--decisions-cache: refused with --provider rules, which asks no judge whose verdicts it could keep"
         )
-    from lcc.relevance.request import RequestError, TranscriptCompactionRequest
+    from lcc.contract.request import RequestError, TranscriptCompactionRequest
 
     try:
         request = TranscriptCompactionRequest(
@@ -199,7 +199,7 @@ def _folder(name: str | None) -> str | None:
 
 def _run(asked: _Asked, request: TranscriptCompactionRequest, notes: list[str]) -> None:
     from lcc.commands.progress import progress
-    from lcc.workspace import with_session_root
+    from lcc.compaction.workspace import with_session_root
 
     if asked.format not in FORMATS:
         raise InputError(f"--format {asked.format}: none of {', '.join(FORMATS)}")
@@ -339,8 +339,8 @@ def _context(
 def _pass(transcript: Transcript, request: TranscriptCompactionRequest, files: _Files, context: PassContext) -> _Answer:
     import orjson
 
+    from lcc.compaction.images import note_images, stash_images
     from lcc.relevance.transcript import run_pass
-    from lcc.stash_images import note_images, stash_images
     from lcc.transcript import render
 
     def emit(result: TranscriptCompactionResult) -> _Answer:

@@ -10,8 +10,8 @@ import typer
 from lcc.commands.files import STREAM, InputError, OutputFile, read_input
 
 if TYPE_CHECKING:
-    from lcc.explain import Explanation
-    from lcc.report import Report
+    from lcc.contract.report import Report
+    from lcc.explain.grouped import Explanation
 
 MAX_REPORT_BYTES = 1 << 28
 
@@ -32,7 +32,7 @@ def explain(
     if html is not None:
         _write_page(found, html, report)
         return
-    from lcc.explain import explain as explained
+    from lcc.explain.grouped import explain as explained
 
     explanation = explained(found, limit)
     if as_json:
@@ -47,7 +47,7 @@ def explain(
 
 def load(name: str) -> Report:
     """The report in the file ``name``. Raises ``InputError`` with the place for anything that is none."""
-    from lcc.explain import ReportError, read_report
+    from lcc.explain.grouped import ReportError, read_report
 
     try:
         return read_report(read_input(name, MAX_REPORT_BYTES))
@@ -56,7 +56,7 @@ def load(name: str) -> Report:
 
 
 def _write_page(report: Report, target: str, source: str) -> None:
-    from lcc.explain_html import page
+    from lcc.explain.html import page
 
     if target == STREAM:
         sys.stdout.buffer.write(page(report).encode())

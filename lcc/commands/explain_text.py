@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lcc.commands.text import Align, cell, count, share, table
-from lcc.explain import DECISIONS, Explanation, Group, Listed, ToolTotal, cache_words, check_words, one_line
+from lcc.explain.grouped import DECISIONS, Explanation, Group, Listed, ToolTotal, cache_words, check_words, one_line
 
 _STYLES = {"replace": "green", "dedupe": "cyan", "trim": "yellow", "drop": "red", "keep": ""}
 _DONE = {"replace": "replaced", "dedupe": "deduped", "trim": "trimmed", "drop": "dropped", "keep": "kept"}

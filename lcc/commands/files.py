@@ -68,7 +68,7 @@ def named_session(name: str) -> str:
     """
     if not _SESSION_ID.fullmatch(name) or os.path.lexists(name):
         return name
-    from lcc.sessions import config_folder
+    from lcc.sessions.listing import config_folder
 
     found = sorted((config_folder(os.environ) / "projects").glob(f"*/{name}.jsonl"))
     if not found:

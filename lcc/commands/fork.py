@@ -29,7 +29,7 @@ class Fork:
         Unless it is a dry run, the stash is told that the fork names what earlier notes in the session name.
         Raises ``InputError`` for a session that cannot be forked.
         """
-        from lcc.fork import ForkError, fork_bytes
+        from lcc.sessions.fork import ForkError, fork_bytes
 
         try:
             forked = fork_bytes(rendered, changed, self.session_id)
@@ -40,7 +40,7 @@ class Fork:
         return forked
 
     def _take_over_notes(self, transcript: Transcript) -> None:
-        from lcc.fork import note_ids
+        from lcc.sessions.fork import note_ids
         from lcc.stash import Stash, StashError, stash_folder
 
         # What cannot be recorded is found by gc all the same: it reads the notes in the client's sessions.
@@ -57,7 +57,7 @@ class Fork:
 
 def open_fork(source: str, snapshot: bool) -> Fork:
     """Read the session for a fork. Raises ``InputError`` when it is in use, no session file, or cannot be read."""
-    from lcc.fork import ForkError, new_session_id, read_session
+    from lcc.sessions.fork import ForkError, new_session_id, read_session
 
     if source == STREAM:
         raise InputError("--fork: name the session's file; a fork is written beside it")

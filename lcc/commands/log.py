@@ -13,7 +13,7 @@ from lcc.commands.files import InputError
 
 if TYPE_CHECKING:
     from lcc.commands.text import Align
-    from lcc.request_summary import Summary
+    from lcc.log.request_summary import Summary
     from lcc.transcript import Json
 
 _LAST = 10
@@ -46,9 +46,9 @@ def log(
     file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Another log than the usual one.")] = None,
 ) -> None:
     """Show the request log: figures of each pass, never a text, a path or a command. Off unless switched on."""
-    from lcc.request_log import RequestLogError, log_path, read
-    from lcc.request_summary import markdown as as_markdown
-    from lcc.request_summary import summarize
+    from lcc.log.request_log import RequestLogError, log_path, read
+    from lcc.log.request_summary import markdown as as_markdown
+    from lcc.log.request_summary import summarize
 
     on = _is_on()
     path = file or log_path(os.environ)

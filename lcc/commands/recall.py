@@ -13,7 +13,7 @@ import typer
 from lcc.commands.files import InputError, OutputFile, WriteError
 
 if TYPE_CHECKING:
-    from lcc.recall import Page, Recalled
+    from lcc.recovery.recall import Page, Recalled
 
 
 def recall(
@@ -47,7 +47,7 @@ def recall(
     standard error says where the next page begins. Ask for --lines or --grep when you know what you need.
     An image is written to a file, whose name is printed.
     """
-    from lcc.recall import recall as fetch
+    from lcc.recovery.recall import recall as fetch
     from lcc.stash import Stash, StashError, UnknownObjectError, stash_folder
 
     if (raw or output) and (lines or grep or offset or limit):
@@ -75,14 +75,14 @@ def recall(
 
 def _id_in(given: str) -> str:
     """The id in a note that was pasted whole; what was given, where it is no note."""
-    from lcc.relevance.notes import find_note
+    from lcc.contract.notes import find_note
 
     note = find_note(given.strip())
     return note.target if note is not None and note.kind == "stash" and note.target else given
 
 
 def _page(text: str, lines: str | None, grep: str | None, offset: int, limit: int | None) -> Page:
-    from lcc.recall import PAGE_CHARS, Part, RecallError, page_of, parse_lines
+    from lcc.recovery.recall import PAGE_CHARS, Part, RecallError, page_of, parse_lines
 
     try:
         part = Part(parse_lines(lines) if lines else None, grep, offset)

@@ -11,8 +11,8 @@ import typer
 from lcc.commands.files import STREAM, InputError, OutputFile, read_input
 
 if TYPE_CHECKING:
-    from lcc.report import Report
-    from lcc.restore import Restored
+    from lcc.contract.report import Report
+    from lcc.recovery.restore import Restored
     from lcc.transcript import Transcript
 
 MAX_REPORT_BYTES = 1 << 28
@@ -44,10 +44,10 @@ def restore(
     restored. With --against and without -o nothing is written: it only compares. -o may not name a file that is
     read here.
     """
-    from lcc.restore import RestoreError, facts_of, restored_bytes
-    from lcc.restore import restore as follow
+    from lcc.compaction.images import restore_images
+    from lcc.recovery.restore import RestoreError, facts_of, restored_bytes
+    from lcc.recovery.restore import restore as follow
     from lcc.stash import Stash, StashFolderError, stash_folder
-    from lcc.stash_images import restore_images
 
     if workspace_root is not None and not os.path.isdir(workspace_root):
         raise InputError(f"--workspace-root {workspace_root}: there is no such folder")
@@ -87,7 +87,7 @@ def _transcript(name: str) -> Transcript:
 
 
 def _report(name: str) -> Report:
-    from lcc.explain import ReportError, read_report
+    from lcc.explain.grouped import ReportError, read_report
 
     try:
         return read_report(read_input(name, MAX_REPORT_BYTES))

@@ -14,7 +14,7 @@ import typer
 from lcc.commands.files import InputError, WriteError
 
 if TYPE_CHECKING:
-    from lcc.sessions import Session
+    from lcc.sessions.listing import Session
 
 
 def sessions(
@@ -34,7 +34,7 @@ def sessions(
     the last request, system prompt and tools included.
     """
     from lcc.relevance import RequestError, TranscriptCompactionRequest
-    from lcc.sessions import look_at, project_folder, session_files
+    from lcc.sessions.listing import look_at, project_folder, session_files
 
     folder = Path(os.path.abspath(project or "."))
     if not folder.is_dir():

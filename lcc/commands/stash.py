@@ -80,7 +80,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Say what one object is, after reading it and checking its sha256; `lcc recall` gives its bytes."""
-    from lcc.recall import recall
+    from lcc.recovery.recall import recall
     from lcc.stash import StashError, UnknownObjectError
 
     stash = _stash()

@@ -8,10 +8,10 @@ from typing import IO, TYPE_CHECKING, cast
 from rich.text import Text
 
 from lcc.commands.text import cell, count, share, write
-from lcc.explain import Explanation, cache_words, check_words, explain
+from lcc.explain.grouped import Explanation, cache_words, check_words, explain
 
 if TYPE_CHECKING:
-    from lcc.report import Report
+    from lcc.contract.report import Report
 
 _GROUPS_SHOWN = 6
 _HOW = {

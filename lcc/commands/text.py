@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lcc.explain import one_line
+from lcc.explain.grouped import one_line
 
 Align = Literal["left", "right"]
 _PLAIN_WIDTH = 10_000

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.text import Text
 
-    from lcc.watch import Measured, Watched
+    from lcc.sessions.watch import Measured, Watched
 
 _BAR = 40
 _MODE_WORDS = {"recoverable": "from disk", "stashed": "with the stash"}
@@ -41,7 +41,7 @@ def watch(
 
     Only reads. Ctrl-C ends it.
     """
-    from lcc.watch import Watched
+    from lcc.sessions.watch import Watched
 
     path = Path(session) if session is not None else _newest(Path.cwd())
     watched = Watched(path, window, preserve_recent)
@@ -56,7 +56,7 @@ def watch(
 
 
 def _newest(folder: Path) -> Path:
-    from lcc.sessions import project_folder, session_files
+    from lcc.sessions.listing import project_folder, session_files
 
     kept = project_folder(folder, os.environ)
     try:
@@ -69,8 +69,8 @@ def _newest(folder: Path) -> Path:
 
 
 def _poll(watched: Watched) -> bool:
+    from lcc.sessions.watch import SessionTooLargeError
     from lcc.transcript import TranscriptError
-    from lcc.watch import SessionTooLargeError
 
     try:
         return watched.poll()

@@ -8,8 +8,8 @@ The errors, all of them ``ValueError``::
     DecisionsCacheError    a decisions cache that cannot be used
 """
 
+from lcc.contract.request import RequestError, TranscriptCompactionRequest
 from lcc.judge.errors import DecisionsCacheError, TranscriptFitError
-from lcc.relevance.request import RequestError, TranscriptCompactionRequest
 from lcc.relevance.transcript import TranscriptCompactionResult, compact_transcript, run_pass
 from lcc.relevance.transcript_lossless import verify_lossless
 from lcc.relevance.transcript_recoverable import verify_recoverable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lcc.tokens import TokenEstimator
 
 if TYPE_CHECKING:
-    from lcc.report import RootSource
+    from lcc.contract.report import RootSource
     from lcc.stash import Stash
 
 

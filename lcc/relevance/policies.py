@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
 
-from lcc.relevance.calls import FileRead
+from lcc.contract.decision import Decision
+from lcc.contract.report import Guarantee, JudgeFacts
+from lcc.contract.request import TranscriptCompactionRequest
 from lcc.relevance.context import PassContext
-from lcc.relevance.decision import Decision
-from lcc.relevance.guards import Names, goal_text, recent_user_texts
-from lcc.relevance.request import TranscriptCompactionRequest
-from lcc.relevance.standing import ALREADY_A_NOTE, CLEARED_BY_CLIENT
+from lcc.relevance.evidence.guards import Names, goal_text, recent_user_texts
+from lcc.relevance.evidence.standing import ALREADY_A_NOTE, CLEARED_BY_CLIENT
+from lcc.relevance.reading.calls import FileRead
 from lcc.relevance.transcript_lossless import NO_SUPERSEDER, LaterOutputs, Output, lossless_violations
 from lcc.relevance.transcript_recoverable import Surroundings, recoverable_decisions, recoverable_violations
 from lcc.relevance.verification import Violation
-from lcc.report import Guarantee, JudgeFacts
 from lcc.transcript import Edits, Message, Pair, Transcript, apply_edits
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lcc.relevance.calls import Kind, command_of, input_strings, kind_of, named_path
-from lcc.relevance.guards import errors_among
+from lcc.relevance.evidence.guards import errors_among
+from lcc.relevance.reading.calls import Kind, command_of, input_strings, kind_of, named_path
 from lcc.transcript import Message, Pair, ToolUse, Transcript
 
 NOT_ELIGIBLE = "not_stash_eligible"

@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from lcc.cache_cost import cache_cost
-from lcc.relevance.calls import file_read_of, file_reads
+from lcc.contract.decision import Decision
+from lcc.contract.report import PassFacts, Record, Removed, Report, build_report, decision_record
+from lcc.contract.request import TranscriptCompactionRequest
 from lcc.relevance.context import PassContext
-from lcc.relevance.decision import Decision
-from lcc.relevance.disk import changed_files
-from lcc.relevance.headers import header_length
-from lcc.relevance.pins import pin_reasons
+from lcc.relevance.evidence.disk import changed_files
+from lcc.relevance.evidence.pins import pin_reasons
+from lcc.relevance.evidence.standing import standing_reasons
 from lcc.relevance.policies import Outcome, Session, decide, edits_of
-from lcc.relevance.request import TranscriptCompactionRequest
-from lcc.relevance.rows import parse_rows
-from lcc.relevance.standing import standing_reasons
-from lcc.report import PassFacts, Record, Removed, Report, build_report, decision_record
+from lcc.relevance.reading.calls import file_read_of, file_reads
+from lcc.relevance.reading.headers import header_length
+from lcc.relevance.reading.rows import parse_rows
+from lcc.tokens.cache_cost import cache_cost
 from lcc.transcript import (
     Edits,
     Json,

@@ -10,14 +10,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lcc.contract.decision import Action, Decision, Source
+from lcc.contract.notes import trim_note
+from lcc.contract.request import TranscriptCompactionRequest
 from lcc.judge.answers import Verdict
 from lcc.judge.ask import Asking, Judged, ask_judge, choose_server
 from lcc.judge.cache import DecisionCache, decision_key
 from lcc.judge.plan import Limits
 from lcc.judge.settings import Server, Unavailable
-from lcc.relevance.decision import Action, Decision, Source
-from lcc.relevance.notes import trim_note
-from lcc.relevance.request import TranscriptCompactionRequest
 from lcc.tokens import budget_counter
 from lcc.transcript import Pair, Transcript
 

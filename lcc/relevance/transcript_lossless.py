@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from lcc.relevance.decision import Decision
-from lcc.relevance.headers import comparable, header_length
-from lcc.relevance.notes import Note, find_note, identical_note, lines_note
+from lcc.contract.decision import Decision
+from lcc.contract.notes import Note, find_note, identical_note, lines_note
+from lcc.relevance.reading.headers import comparable, header_length
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, parse_payload
 

@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lcc.relevance.calls import FileRead, command_of, cwd_of, file_read_of, full_path
-from lcc.relevance.commands import command_effect
-from lcc.relevance.decision import CommandRecovery, Decision, DiskProof, FileRecovery
-from lcc.relevance.disk import DiskReason, read_file
-from lcc.relevance.guards import Names, errors_among, latest_error
-from lcc.relevance.headers import comparable, header_length
-from lcc.relevance.later_writes import LaterWrites
-from lcc.relevance.notes import REMINDER_START, Note, find_note, reread_note, rerun_note
-from lcc.relevance.proofs import FileText, Proof, prove_read
-from lcc.relevance.rows import begins_with_row, content_end, parse_rows
+from lcc.contract.decision import CommandRecovery, Decision, DiskProof, FileRecovery
+from lcc.contract.notes import REMINDER_START, Note, find_note, reread_note, rerun_note
+from lcc.relevance.evidence.disk import DiskReason, read_file
+from lcc.relevance.evidence.guards import Names, errors_among, latest_error
+from lcc.relevance.evidence.later_writes import LaterWrites
+from lcc.relevance.evidence.proofs import FileText, Proof, prove_read
+from lcc.relevance.reading.calls import FileRead, command_of, cwd_of, file_read_of, full_path
+from lcc.relevance.reading.commands import command_effect
+from lcc.relevance.reading.headers import comparable, header_length
+from lcc.relevance.reading.rows import begins_with_row, content_end, parse_rows
 from lcc.relevance.transcript_lossless import dedupe_note, dedupe_violations
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, Pair, ToolUse, parse_payload

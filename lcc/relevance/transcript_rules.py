@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from lcc.relevance.calls import FileRead, command_of, cwd_of, input_strings, kind_of, named_path, written_paths
-from lcc.relevance.decision import Decision
-from lcc.relevance.guards import Names, errors_among, latest_error, shows_error
-from lcc.relevance.headers import comparable
-from lcc.relevance.notes import trim_note
+from lcc.contract.decision import Decision
+from lcc.contract.notes import trim_note
+from lcc.relevance.evidence.guards import Names, errors_among, latest_error, shows_error
+from lcc.relevance.reading.calls import FileRead, command_of, cwd_of, input_strings, kind_of, named_path, written_paths
+from lcc.relevance.reading.headers import comparable
 from lcc.transcript import Pair, ToolUse
 
 RECENT_MESSAGES = 40  # outputs of the newest so many messages are never trimmed, nor are reads dropped as stale

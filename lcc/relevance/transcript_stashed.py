@@ -11,8 +11,8 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from lcc.relevance.decision import Decision, StashRecovery
-from lcc.relevance.notes import find_note, stash_note
+from lcc.contract.decision import Decision, StashRecovery
+from lcc.contract.notes import find_note, stash_note
 from lcc.relevance.stash_policy import DEFAULT_POLICY, SHORT, StashChoice, StashPolicy, choose_for_stash
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.stash import Stash, StashError, Stored, bytes_of_text

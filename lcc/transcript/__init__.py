@@ -1,7 +1,7 @@
 """Reading transcripts of every supported format, and writing them back with a pass's edits."""
 
-from lcc.transcript.claude_code import SessionReader
 from lcc.transcript.edit import apply_edits, messages_to_payload
+from lcc.transcript.formats.claude.reader import SessionReader
 from lcc.transcript.model import (
     Edits,
     Format,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from lcc.transcript.collector import without_collector
-from lcc.transcript.messages_api import THINKING
+from lcc.transcript.formats.messages_api import THINKING
 from lcc.transcript.model import Edits, Format, Json, Message, Path, ToolResult, Transcript
 from lcc.transcript.splice import REMOVE
 

@@ -7,9 +7,10 @@ from typing import Final
 
 import orjson
 
-from lcc.transcript import claude_code, codex, messages_api, payload
 from lcc.transcript.collector import without_collector
 from lcc.transcript.document import kind, loads, refuse, refuse_foreign_encoding
+from lcc.transcript.formats import codex, messages_api, payload
+from lcc.transcript.formats.claude import reader as claude_code
 from lcc.transcript.lines import BOM
 from lcc.transcript.model import Format, Json, Message, Path, Transcript, TranscriptError
 from lcc.transcript.soundness import check_objects, checked

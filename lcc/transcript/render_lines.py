@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from lcc.transcript.claude_code import read_tree
-from lcc.transcript.claude_entry import Entry
-from lcc.transcript.claude_tree import Tree
-from lcc.transcript.claude_walk import kept_lines
 from lcc.transcript.edit import apply_to_message, block_edits, encode_string, removed_blocks
+from lcc.transcript.formats.claude.entry import Entry
+from lcc.transcript.formats.claude.reader import read_tree
+from lcc.transcript.formats.claude.tree import Tree
+from lcc.transcript.formats.claude.walk import kept_lines
+from lcc.transcript.formats.messages_api import THINKING
 from lcc.transcript.lines import split
-from lcc.transcript.messages_api import THINKING
 from lcc.transcript.model import Edits, Json, Message, Transcript
 from lcc.transcript.splice import REMOVE, Cut, Splices, splice
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lcc.relevance.decision import CommandRecovery, Decision, DiskProof, FileRecovery, StashRecovery
-from lcc.relevance.request import TranscriptCompactionRequest
-from lcc.report import PassFacts, Record, Removed, build_report, decision_record
+from lcc.contract.decision import CommandRecovery, Decision, DiskProof, FileRecovery, StashRecovery
+from lcc.contract.report import PassFacts, Record, Removed, build_report, decision_record
+from lcc.contract.request import TranscriptCompactionRequest
 from lcc.transcript import Message, Pair, ToolResult, ToolUse, Transcript
 
 SHA = "0123456789ab" + "0" * 52

@@ -10,9 +10,9 @@ import pytest
 from cli.cli_world import SHARED_SESSIONS, World
 from cli.report_world import ONE_OF_EACH, pair, report_of
 
-from lcc.explain import ReportError, cache_words, explain, read_report, way_back
-from lcc.reasons import REASONS, family, in_words
-from lcc.relevance.decision import Decision
+from lcc.contract.decision import Decision
+from lcc.contract.reasons import REASONS, family, in_words
+from lcc.explain.grouped import ReportError, cache_words, explain, read_report, way_back
 
 SNAPSHOT = Path(__file__).parent / "explanation.txt"
 HOSTILE = "\x1b[2J\x07<script>alert(1)</script>\u202e[bold]\nnew line"

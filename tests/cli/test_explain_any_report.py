@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lcc.commands.explain_text import layout
 from lcc.commands.text import write
-from lcc.explain import ReportError, explain, read_report
-from lcc.explain_html import page
+from lcc.explain.grouped import ReportError, explain, read_report
+from lcc.explain.html import page
 
 VALID = report_of(ONE_OF_EACH)
 SCALARS = st.one_of(

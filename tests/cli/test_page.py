@@ -17,8 +17,8 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from lcc.explain_html import FATES, page
-from lcc.relevance.decision import Decision
+from lcc.contract.decision import Decision
+from lcc.explain.html import FATES, page
 
 HOSTILE = '</script><script>document.title="taken"</script><img src=x onerror=document.title="taken">&quot;<!--'
 

@@ -10,9 +10,9 @@ import pytest
 from cli.cli_world import SHARED_SESSIONS, World
 from cli.report_world import ONE_OF_EACH, pair, report_of
 
-from lcc.relevance.decision import Decision
-from lcc.relevance.request import TranscriptCompactionRequest
-from lcc.report import JudgeFacts, decision_record, input_chars, subject
+from lcc.contract.decision import Decision
+from lcc.contract.report import JudgeFacts, decision_record, input_chars, subject
+from lcc.contract.request import TranscriptCompactionRequest
 
 PAGE_KEYS = """
 schema_version mode objective provider_requested provider_used rules_mode lossless_violations recoverability_check

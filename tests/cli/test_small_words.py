@@ -8,7 +8,7 @@ import sys
 import pytest
 from cli.cli_world import World
 
-from lcc.explain import cache_words
+from lcc.explain.grouped import cache_words
 
 
 def test_a_torn_end_says_what_to_do(world: World) -> None:

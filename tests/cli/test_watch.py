@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from cli.cli_world import LCC, SHARED_SESSIONS, World
 
+from lcc.sessions.watch import SessionTooLargeError, Watched
 from lcc.tokens import context_tokens
-from lcc.watch import SessionTooLargeError, Watched
 
 
 def test_one_look_says_what_is_used_and_what_could_go(world: World) -> None:

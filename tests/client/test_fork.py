@@ -15,7 +15,7 @@ from client.claude_process import TOOLS, Claude, Lab
 from client.conversation import calls, conversation, results, texts
 from client.messages_api import Block, Body, MessagesApi, Reply, Script, bash, call, results_in, say, serve
 
-from lcc.relevance.notes import Note, find_note
+from lcc.contract.notes import Note, find_note
 
 pytestmark = pytest.mark.client
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lcc.contract.request import TranscriptCompactionRequest
 from lcc.judge.cache import DecisionCache
-from lcc.relevance.pins import pin_reasons
-from lcc.relevance.request import TranscriptCompactionRequest
+from lcc.relevance.evidence.pins import pin_reasons
 from lcc.relevance.transcript_judged import JudgedOutcome, decide_judged
 from lcc.transcript import Json, Transcript, parse_payload
 

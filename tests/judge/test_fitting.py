@@ -16,7 +16,7 @@ from lcc.judge.fitting import StateBudget, fit_state
 from lcc.judge.plan import Limits, Plan, plan_requests
 from lcc.judge.state import Stage, entries_of, render
 from lcc.judge.wire import dumps, one_line
-from lcc.relevance.pins import pin_reasons
+from lcc.relevance.evidence.pins import pin_reasons
 from lcc.tokens import TokenCounter, budget_counter
 from lcc.transcript import Json, Message, ToolResult, Transcript, read_transcript
 

@@ -22,7 +22,7 @@ from judge.system_one_server import closed_port
 from lcc.judge.plan import Limits, plan_requests
 from lcc.judge.state import Stage, entries_of, render
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript
-from lcc.relevance.pins import pin_reasons
+from lcc.relevance.evidence.pins import pin_reasons
 from lcc.tokens import budget_counter
 from lcc.transcript import read_transcript
 

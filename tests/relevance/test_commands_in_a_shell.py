@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lcc.relevance.commands import command_effect, command_read
+from lcc.relevance.reading.commands import command_effect, command_read
 
 EXAMPLES = int(os.environ.get("LCC_HYPOTHESIS_EXAMPLES", "1")) * 200
 FILES = {

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from relevance.made_session import REMINDER, numbered
 
-from lcc.relevance.rows import number_lines, parse_rows
+from lcc.relevance.reading.rows import number_lines, parse_rows
 
 
 @pytest.mark.parametrize("form", ["{:>6}→{}", "{}\t{}", "{:>6}\t{}", "{}→{}"])

@@ -14,7 +14,7 @@ import pytest
 from relevance.made_session import REMINDER, Answer, MadeSession, long_text, numbered
 
 from lcc.relevance import verify_recoverable
-from lcc.relevance.disk import read_file
+from lcc.relevance.evidence.disk import read_file
 
 TEXT = long_text("a.py")
 VERIFIED = "; content verified on disk at compaction time]"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from stash.tampering import age_packs, age_references, damage, lose, place_of
 
-from lcc.relevance.notes import stash_note
+from lcc.contract.notes import stash_note
 from lcc.stash import (
     DamagedObjectError,
     GcLimits,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from stash.tampering import age_packs
 
-from lcc.relevance.notes import stash_note
+from lcc.contract.notes import stash_note
 from lcc.stash import GcLimits, Stash, Stored, collect, plan_collection
 from lcc.stash.gc import DAY
 

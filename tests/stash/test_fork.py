@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lcc.fork import ForkError, fork_bytes, new_session_id, note_ids, read_session, whole_lines, why_live
+from lcc.sessions.fork import ForkError, fork_bytes, new_session_id, note_ids, read_session, whole_lines, why_live
 from lcc.transcript import Edits, messages_to_payload, read_transcript, render
 
 SESSIONS = Path(__file__).parents[2].parent / "shared" / "sessions"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from lcc.fork import fork_bytes, new_session_id
-from lcc.recall import recall
+from lcc.compaction.images import restore_images, stash_images
+from lcc.recovery.recall import recall
+from lcc.sessions.fork import fork_bytes, new_session_id
 from lcc.stash import Stash
-from lcc.stash_images import restore_images, stash_images
 from lcc.transcript import read_transcript
 
 Row = dict[str, Any]

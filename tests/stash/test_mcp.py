@@ -13,7 +13,7 @@ import anyio
 import pytest
 from stash.tampering import damage
 
-from lcc.relevance.notes import find_note
+from lcc.contract.notes import find_note
 from lcc.stash import Stash
 
 pytest.importorskip("mcp", reason="the MCP server is an optional extra")

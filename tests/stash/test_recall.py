@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stash.tampering import damage, lose
 
-from lcc.recall import Part, RecallError, image_type, page_of, parse_lines
-from lcc.relevance.notes import stash_note
+from lcc.contract.notes import stash_note
+from lcc.recovery.recall import Part, RecallError, image_type, page_of, parse_lines
 from lcc.stash import Stash
 
 TEXT = "".join(f"line {number} of the output\n" for number in range(1, 2001))
@@ -76,7 +76,7 @@ class TestPages:
 
     def test_an_expression_that_runs_for_ever_is_stopped(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Exponential search ends with an error."""
-        monkeypatch.setattr("lcc.recall.GREP_SECONDS", 0.5)
+        monkeypatch.setattr("lcc.recovery.recall.GREP_SECONDS", 0.5)
         with pytest.raises(RecallError, match="simpler"):
             page_of("a" * 40 + "!", Part(grep="(a+)+$"))
 

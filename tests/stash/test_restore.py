@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from stash.tampering import damage, lose
 
+from lcc.contract.notes import find_note
+from lcc.contract.report import Report
+from lcc.recovery.restore import RestoreError, facts_of, restore, restored_bytes
 from lcc.relevance import TranscriptCompactionRequest, run_pass
 from lcc.relevance.context import PassContext
-from lcc.relevance.notes import find_note
-from lcc.report import Report
-from lcc.restore import RestoreError, facts_of, restore, restored_bytes
 from lcc.stash import Stash
 from lcc.transcript import read_transcript, render
 

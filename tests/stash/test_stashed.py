@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from stash.tampering import damage
 
-from lcc.relevance.decision import Decision, StashRecovery
+from lcc.contract.decision import Decision, StashRecovery
 from lcc.relevance.stash_policy import StashChoice, StashPolicy, choose_for_stash
 from lcc.relevance.transcript_stashed import (
     stash_decision,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lcc.cache_cost import FEW_TURNS, ONE_HOUR, Prices, cache_cost, prefix_tokens
 from lcc.tokens import TokenEstimator
+from lcc.tokens.cache_cost import FEW_TURNS, ONE_HOUR, Prices, cache_cost, prefix_tokens
 from lcc.transcript import Edits, Json, Transcript, parse_payload
 
 

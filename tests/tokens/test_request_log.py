@@ -13,8 +13,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from lcc.request_log import MAX_BYTES, RequestLogError, append, entry, log_path, read
-from lcc.request_summary import markdown, summarize
+from lcc.log.request_log import MAX_BYTES, RequestLogError, append, entry, log_path, read
+from lcc.log.request_summary import markdown, summarize
 from lcc.transcript import Json
 
 SECRET = "hunter2-in-src/auth.py"

@@ -1,0 +1,1 @@
+"""Running one pass over a session, for every door that asks for it."""

@@ -1,0 +1,38 @@
+"""Whose disk decides: the workspace that a pass over a session file uses when none was named."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lcc.contract.report import RootSource
+    from lcc.contract.request import TranscriptCompactionRequest
+    from lcc.transcript import Transcript
+
+_MODES = ("recoverable", "stashed")
+
+
+def with_session_root(
+    request: TranscriptCompactionRequest, transcript: Transcript
+) -> tuple[TranscriptCompactionRequest, RootSource | None]:
+    """The request with the session's own folder as its workspace where none was named, and where it came from.
+
+    The folder must exist on this machine; where the disk is not to be asked, nothing is added.
+    """
+    if request.rules_mode not in _MODES:
+        return request, None
+    if request.workspace_root is not None:
+        return request, "option"
+    cwd = transcript.cwd
+    if not request.disk_check or cwd is None or not os.path.isabs(cwd) or not _is_folder(cwd):
+        return request, None
+    return replace(request, workspace_root=cwd), "session"
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return os.path.isdir(path)
+    except ValueError:  # a NUL
+        return False

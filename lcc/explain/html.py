@@ -1,0 +1,181 @@
+"""A report as one self-contained page: no network, no other file, nothing from the report taken as markup.
+
+The page's style and script stand in `lcc/explain/page/`; the report goes in as JSON with every `<` written as an
+escape, so that no text in it can end the element that holds it. A policy in the page itself allows the two
+inline elements by their hashes and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, cast
+
+import orjson
+
+from lcc.contract.reasons import detail, family, in_words
+from lcc.explain.grouped import Group, cache_words, check_words, explain, one_line, way_back
+
+if TYPE_CHECKING:
+    from lcc.contract.report import Record, Report
+    from lcc.transcript import Json
+
+FATES = {
+    "disk": "pointer to a file",
+    "dedupe": "pointer to a later result",
+    "stash": "pointer to the stash",
+    "command": "pointer to a command",
+    "trim": "trimmed",
+    "drop": "dropped",
+    "kept": "kept",
+    "pinned": "pinned",
+}
+"""What can become of a call, as the page names it; the keys are its colours' names."""
+
+_BY_CHECK = {"stash": "stash", "read_only_allowlist": "command"}
+_PROMISES = {
+    "lossless": "Everything removed stands in the session still, in a later result that was kept.",
+    "recoverable": "Everything removed can be had back: from a later result, or from the file it was read from.",
+    "stashed": "Everything removed can be had back: from a later result, from its file, or from the stash.",
+    "judged": "A judge decided what the session no longer needs. What it trimmed or dropped is gone.",
+    "partial": "A judge decided about some calls; the others were kept. What it trimmed or dropped is gone.",
+    "none": "Nothing vouches for what was removed.",
+}
+_UNPROVEN = "Pointers to later results are proven; pointers to files are what the session alone speaks for."
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src {script}; base-uri 'none'; form-action 'none'"
+_NOTHING_REMOVED = "Nothing was removed."
+_FACTS = ("objective", "chars_before", "chars_after", "tokens_before", "tokens_after", "token_count_method")
+
+
+def page(report: Report) -> str:
+    """The page for a report that `read_report` accepted or a pass made."""
+    assets = files("lcc.explain") / "page"
+    template = Template((assets / "page.html").read_text("utf-8"))
+    style = (assets / "page.css").read_text("utf-8")
+    script = (assets / "page.js").read_text("utf-8")
+    data = orjson.dumps(_data(report)).decode().replace("<", "\\u003c")
+    removed = cast("float", report["reduction_ratio"])
+    return template.substitute(
+        policy=_POLICY.format(script=_hash(script)),
+        title=escape(f"lcc: {one_line(str(report.get('objective') or 'a compacted session'), 80)}"),
+        noscript=escape(f"{100 * removed:.1f} % of the session's characters were removed; lcc explain says the rest."),
+        style=style,
+        data=data,
+        script=script,
+    )
+
+
+def fate_of(record: Record) -> str:
+    """Which of `FATES` a decision is."""
+    decision = cast("str", record["decision"])
+    if decision == "keep":
+        return "pinned" if record["source"] == "pin" else "kept"
+    if decision == "replace":
+        return _BY_CHECK.get(str(record.get("recoverability_check")), "disk")
+    return decision
+
+
+def _data(report: Report) -> dict[str, Json]:
+    records = cast("list[Record]", report["decisions"])
+    explanation = explain(report, 0)
+    names: dict[str, int] = {}
+    calls: list[Json] = [_call(record, names) for record in records]
+    fates = {family(cast("str", record["reason"])): fate_of(record) for record in records}
+    tools: list[Json] = [
+        {"tool": total.tool, "before": total.chars_before, "after": total.chars_after} for total in explanation.by_tool
+    ]
+    reasons: list[Json] = [{"name": name, "because": in_words(name)} for name in names]
+    return {
+        "facts": {key: report.get(key) for key in _FACTS},
+        "from": _where_from(report),
+        "verdict": _verdict(report),
+        "guarantee": str(report.get("semantic_guarantee") or "none"),
+        "by": _by(report),
+        "promise": _promise(report) if explanation.removed else _NOTHING_REMOVED,
+        "cache": cache_words(report.get("cache_cost")),
+        "warnings": _warnings(report),
+        "foot": "Made by lcc explain --html. Nothing on this page loads anything from anywhere.",
+        "words": cast("int", report["chars_before"]) - sum(total.chars_before for total in explanation.by_tool),
+        "calls": calls,
+        "reasons": reasons,
+        "fates": dict(FATES),
+        "tools": tools,
+        "went": _groups(explanation.removed, names, fates),
+        "stayed": _groups(explanation.kept, names, fates),
+    }
+
+
+def _promise(report: Report) -> str:
+    unread = check_words(report)
+    if unread and report.get("semantic_guarantee") == "recoverable":
+        return f"{_UNPROVEN} {unread[:1].upper()}{unread[1:]}."
+    return _PROMISES.get(str(report.get("semantic_guarantee")), "")
+
+
+def _call(record: Record, names: dict[str, int]) -> Json:
+    reason = cast("str", record["reason"])
+    return {
+        "id": record["id"],
+        "tool": record["tool"],
+        "subject": record.get("subject"),
+        "decision": record["decision"],
+        "fate": fate_of(record),
+        "reason": names.setdefault(family(reason), len(names)),
+        "detail": detail(reason),
+        "before": record["chars"],
+        "after": record["chars_after"],
+        "note": record.get("note"),
+        "back": way_back(record),
+        "kept_at": record.get("kept_at"),
+        "message": record.get("message_index"),
+    }
+
+
+def _groups(groups: Sequence[Group], names: dict[str, int], fates: dict[str, str]) -> list[Json]:
+    return [
+        {
+            "reason": names[group.reason],
+            "fate": fates[group.reason],
+            "calls": group.calls,
+            "before": group.chars_before,
+            "after": group.chars_after,
+        }
+        for group in groups
+    ]
+
+
+def _where_from(report: Report) -> str:
+    parts = [
+        f"Session {report['session_id']}" if report.get("session_id") else None,
+        f"{report['messages_before']:,} messages" if report.get("messages_before") is not None else None,
+        f"workspace {report['workspace_root']}" if report.get("workspace_root") else None,
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _by(report: Report) -> str:
+    parts = [report.get("provider_used"), report.get("rules_mode"), report.get("recoverability_check")]
+    return ", ".join(str(part).replace("_", " ") for part in parts if part)
+
+
+def _verdict(report: Report) -> str:
+    least = report.get("min_reduction")
+    if not isinstance(least, int | float) or report.get("worth_it") is None:
+        return ""
+    return f"{'worth it' if report['worth_it'] else 'not worth it'}: at least {100 * least:.0f} % was asked for"
+
+
+def _warnings(report: Report) -> list[Json]:
+    lines = cast("list[Json]", list(cast("list[str]", report.get("warnings") or [])))
+    if report.get("degraded"):
+        lines.insert(0, f"Degraded: {report.get('degradation_reason')}")
+    return lines
+
+
+def _hash(content: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+    return f"'sha256-{digest}'"

@@ -1,0 +1,340 @@
+"""Rebuilding the original session from a compacted one: every note is followed, and what it gives is proven.
+
+A note is followed to the kept result that it names, to the stash, or to the file. Where a file has changed,
+the second copies that a session file itself keeps (Claude Code's ``toolUseResult``, Codex's events) are asked.
+What the note does not tell (Codex's header, how the lines were numbered, the sha256 of the whole) comes from
+the reports of the passes; without a report the session's other reads tell the numbering.
+
+Nothing is written here, and nothing of the compacted session is changed but the notes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os.path
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+import orjson
+
+from lcc.contract.notes import Note, find_note
+from lcc.contract.report import Report
+from lcc.recovery.recall import image_type
+from lcc.relevance.evidence.disk import read_file
+from lcc.relevance.reading.calls import file_read_of, writes_codex_header
+from lcc.relevance.reading.headers import header_length
+from lcc.relevance.reading.rows import Rows, number_lines, parse_rows
+from lcc.stash import Stash, StashError, bytes_of_text, text_of_bytes
+from lcc.transcript import Edits, Json, Pair, Transcript, render
+from lcc.transcript.lines import split
+
+_TRIMMED = re.compile(r"^\[trimmed: [0-9]+ characters of this [^\n]* output were removed\]$", re.MULTILINE)
+_STYLES = (Rows(1, 0, 6, "→", 0), Rows(1, 0, 0, "\t", 0))
+
+
+_ESCAPED = re.compile(rb"(?<!\\)(?:\\\\)*+\\u(?:00[89A-Fa-f]|0[1-9A-Fa-f]|[1-9A-Ca-cEe]|[Dd][0-7]|[Ff])")
+_HEADER_UNKNOWN = "the lines ahead of its output (exit code, time) are in the report alone: give it with --report"
+
+
+class RestoreError(ValueError):
+    """A session that cannot be restored at all; the message says why."""
+
+
+class Facts(NamedTuple):
+    """What a report says of one removed output."""
+
+    sha256: str
+    chars: int
+    header: str = ""
+    rows: str | None = None
+    """How its lines were numbered: the beginning of its first row."""
+
+
+class Failure(NamedTuple):
+    """A note that can no longer be followed. ``problem`` says why, in words for the user."""
+
+    id: str
+    note: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The new texts of the results whose notes were followed.
+
+    ``proven`` are those that the stash, a kept result or a report's sha256 vouches for; ``unproven`` are read from
+    files as they are now, without a report that says what they held.
+
+    ``left`` are results that look like notes, and that were there before every pass that has a report: outputs
+    of tools, or notes of a pass whose report was not given.
+    """
+
+    edits: Edits
+    failures: tuple[Failure, ...]
+    proven: frozenset[str]
+    unproven: frozenset[str]
+    left: frozenset[str]
+
+
+def facts_of(reports: Sequence[Report]) -> dict[str, Facts]:
+    """What the reports say of every removed output, by call id.
+
+    Raises ``RestoreError`` for a report of a pass that cannot be undone (`lossy`, or a judge's trims and drops).
+    """
+    facts: dict[str, Facts] = {}
+    for report in reports:
+        records = cast("list[dict[str, Json]]", report["decisions"])
+        lost = sum(record["decision"] in ("trim", "drop") for record in records)
+        if lost:
+            mode = report.get("rules_mode") or "judge"
+            raise RestoreError(
+                f"{lost} outputs were trimmed or dropped by the {mode} pass, which keeps them nowhere: "
+                "what it removed cannot be restored"
+            )
+        for record in records:
+            found = _facts(record.get("removed"))
+            if found is not None:
+                facts[str(record["id"])] = found
+    return facts
+
+
+def restored_bytes(transcript: Transcript, edits: Edits) -> bytes:
+    """The file with the texts put back, escaped as its other texts are."""
+    raw = transcript.raw or b""
+    # A file without any character beyond ASCII says nothing about how it would write one: clients do not escape.
+    escapes = raw.isascii() and _ESCAPED.search(raw) is not None
+    return render(transcript, edits, ascii_only=escapes)
+
+
+def _facts(removed: Json) -> Facts | None:
+    """A record's ``removed``; None where there is none, or it is not of this form."""
+    if not isinstance(removed, dict):
+        return None
+    sha256, chars = removed.get("sha256"), removed.get("chars")
+    header, rows = removed.get("header", ""), removed.get("rows")
+    if not (isinstance(sha256, str) and isinstance(chars, int) and isinstance(header, str)):
+        return None
+    return Facts(sha256, chars, header, rows if isinstance(rows, str) else None)
+
+
+def restore(
+    transcript: Transcript, facts: Mapping[str, Facts] | None, stash: Stash, workspace_root: str | None = None
+) -> Restored:
+    """Follow every note of ``transcript``. Relative paths count from the call's folder, as in the pass.
+
+    ``facts`` are those of the reports, None where there is no report. Raises ``RestoreError`` when a result
+    was trimmed, as far as that can be seen: it is no pointer, and nothing brings its rest back.
+    """
+    work = _Restoring(transcript, facts or {}, stash, workspace_root)
+    left: set[str] = set()
+    for pair in work.pairs.values():
+        if facts is None and _TRIMMED.search(pair.result.text):
+            raise RestoreError(f"the result of {pair.use.id} was trimmed (lossy or a judge), and its rest is nowhere")
+        note = find_note(pair.result.text)
+        if note is None:
+            continue
+        if facts is not None and note.kind != "stash" and pair.use.id not in facts:
+            left.add(pair.use.id)
+        else:
+            work.follow(pair, note)
+    return Restored(
+        Edits(work.texts),
+        tuple(Failure(call_id, note.text, problem) for call_id, (note, problem) in work.problems.items()),
+        frozenset(work.proven),
+        frozenset(work.texts.keys() - work.proven),
+        frozenset(left),
+    )
+
+
+@dataclass(slots=True)
+class _Restoring:
+    """The state of one run: what has been followed so far."""
+
+    transcript: Transcript
+    facts: Mapping[str, Facts]
+    stash: Stash
+    workspace_root: str | None
+    pairs: dict[str, Pair] = field(init=False)
+    texts: dict[str, str] = field(default_factory=dict)
+    proven: set[str] = field(default_factory=set)
+    problems: dict[str, tuple[Note, str]] = field(default_factory=dict)
+    copies: dict[str, list[str]] | None = None
+    style: Rows | None = None
+
+    def __post_init__(self) -> None:
+        self.pairs = {pair.use.id: pair for pair in self.transcript.pairs()}
+        self.style = next(filter(None, map(_style_of, self.pairs.values())), None)
+
+    def follow(self, pair: Pair, note: Note) -> None:
+        """Put the original text into ``texts``, or the reason why there is none into ``problems``."""
+        call_id = pair.use.id
+        known = self.facts.get(call_id)
+        if note.kind == "stash" and self._is_image(note):
+            return  # no text went; the image is put back into its block by `restore_images`
+        problem = "what it points at is not what was removed"
+        try:
+            for text in self._candidates(pair, note, known):
+                if known is None or _sha256(text) == known.sha256:
+                    self.texts[call_id] = text
+                    if known is not None or note.kind != "file":
+                        self.proven.add(call_id)
+                    return
+        except _CannotFollowError as error:
+            problem = str(error)
+        for text in self._second_copies(pair, note, known):
+            self.texts[call_id] = text
+            self.proven.add(call_id)
+            return
+        self.problems[call_id] = (note, problem)
+
+    def _candidates(self, pair: Pair, note: Note, known: Facts | None) -> Iterator[str]:
+        """What the note may stand for, the likeliest first."""
+        rest = pair.result.text[len(note.text) :]
+        header = known.header if known else ""
+        if note.kind == "stash":
+            yield self._stashed(note) + rest
+        elif note.kind in ("identical", "lines"):
+            target = self._kept(note)
+            if note.kind == "identical":
+                length = header_length(target.use.tool, target.result.text)
+                if length and known is None:
+                    raise _CannotFollowError(_HEADER_UNKNOWN)
+                yield header + target.result.text[length:]
+            else:
+                first, last = note.lines or (1, 0)
+                yield "\n".join(target.result.text.split("\n")[first - 1 : last])
+        elif note.kind == "file":
+            if known is None and writes_codex_header(pair.use.tool):
+                raise _CannotFollowError(_HEADER_UNKNOWN)
+            lines = self._file_lines(pair, note)
+            for body in self._shown(pair, lines, (note.lines or (1, 0))[0], known):
+                yield header + body + rest
+        else:
+            raise _CannotFollowError(f"it is a command's output: run {note.target} again to see it as it is now")
+
+    def _is_image(self, note: Note) -> bool:
+        try:
+            return image_type(self.stash.get(note.target or "")) is not None
+        except (StashError, OSError):
+            return False
+
+    def _stashed(self, note: Note) -> str:
+        try:
+            text = text_of_bytes(self.stash.get(note.target or ""))
+        except (StashError, OSError) as error:
+            raise _CannotFollowError(str(error)) from None
+        if text is None:
+            raise _CannotFollowError(f"the stash holds bytes that are no text for {note.target}")
+        return text
+
+    def _kept(self, note: Note) -> Pair:
+        target = self.pairs.get(note.target or "")
+        if target is None:
+            raise _CannotFollowError(f"the session has no call {note.target}")
+        if find_note(target.result.text) is not None:
+            raise _CannotFollowError(f"the output of {note.target} is a note itself")
+        return target
+
+    def _file_lines(self, pair: Pair, note: Note) -> list[str]:
+        """The lines that the note names, as the file holds them now."""
+        read = file_read_of(pair.use)
+        folder = (read.cwd if read else None) or self.transcript.cwd or self.workspace_root or ""
+        path = os.path.join(self.workspace_root or "", folder, note.target or "")
+        found = read_file(path)
+        if isinstance(found, str):
+            raise _CannotFollowError(f"{path}: {found.removeprefix('keep_disk_').replace('_', ' ')}")
+        try:
+            lines = found.data.decode().split("\n")
+        except UnicodeDecodeError:
+            raise _CannotFollowError(f"{path}: not UTF-8") from None
+        if note.lines is None:
+            return lines
+        first, last = note.lines
+        if last > len(lines):
+            raise _CannotFollowError(f"{path}: it has {len(lines)} lines now, fewer than the note names")
+        return lines[first - 1 : last]
+
+    def _shown(self, pair: Pair, lines: Sequence[str], first: int, known: Facts | None) -> Iterator[str]:
+        """How the call may have shown the lines: as the report says; else as its tool does."""
+        if known is not None:
+            rows = parse_rows(known.rows) if known.rows else None
+            yield number_lines(lines, rows) if rows else "\n".join(lines)
+            return
+        read = file_read_of(pair.use)
+        if read is not None and read.by_tool:
+            for style in filter(None, (self.style, *_STYLES)):
+                yield number_lines(lines, style._replace(first=_first_number(pair, first)))
+        yield "\n".join(lines)
+
+    def _second_copies(self, pair: Pair, note: Note, known: Facts | None) -> Iterator[str]:
+        """What the session file's own copies of the output give, where the report's sha256 proves it."""
+        if known is None or self.transcript.raw is None:
+            return
+        if self.copies is None:
+            self.copies = _copies(self.transcript)
+        rest = pair.result.text[len(note.text) :]
+        for copy in self.copies.get(pair.use.id, ()):
+            lines = copy.split("\n")
+            rows = parse_rows(known.rows) if known.rows else None
+            bodies = [number_lines(lines, rows)] if rows else [copy, copy + "\n", copy.removesuffix("\n")]
+            if rows and lines[-1] == "":
+                bodies.append(number_lines(lines[:-1], rows))
+            for body in bodies:
+                for text in (known.header + body + rest, known.header + body, body):
+                    if _sha256(text) == known.sha256:
+                        yield text
+
+
+class _CannotFollowError(Exception):
+    """Why a note leads nowhere."""
+
+
+def _style_of(pair: Pair) -> Rows | None:
+    """How a read that is still whole numbers its lines."""
+    read = file_read_of(pair.use)
+    if read is None or not read.by_tool or find_note(pair.result.text) is not None:
+        return None
+    return parse_rows(pair.result.text)
+
+
+def _first_number(pair: Pair, first: int) -> int:
+    """The number of the first row: a read that asks for offset 0 is shown from row 0."""
+    given = pair.use.input.get("offset") if isinstance(pair.use.input, dict) else None
+    return 0 if given == 0 and not isinstance(given, bool) else first
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(bytes_of_text(text)).hexdigest()
+
+
+def _copies(transcript: Transcript) -> dict[str, list[str]]:
+    """The second copies of outputs that a session file holds, by call id."""
+    found: dict[str, list[str]] = {}
+    raw = transcript.raw or b""
+    if transcript.format == "claude-code":
+        for pair in transcript.pairs():
+            start, end = transcript.documents[int(pair.result.path[0])]
+            copy = next(split(raw[start:end])).value.get("toolUseResult")
+            found[pair.use.id] = list(_strings_of(copy))
+    elif transcript.format == "codex":
+        for start, end in transcript.documents:
+            if b'"event_msg"' in raw[start : start + 200]:
+                payload = orjson.loads(raw[start:end]).get("payload")
+                if isinstance(payload, dict) and isinstance(payload.get("call_id"), str):
+                    found.setdefault(payload["call_id"], []).extend(_strings_of(payload))
+    return found
+
+
+def _strings_of(copy: Json) -> Iterator[str]:
+    """The texts of a second copy that can be an output, wherever its tool puts them."""
+    if isinstance(copy, str):
+        yield copy
+    elif isinstance(copy, dict):
+        for key in ("stdout", "content", "aggregated_output", "formatted_output", "output", "result", "text", "file"):
+            if key in copy:
+                yield from _strings_of(copy[key])
+    elif isinstance(copy, list):
+        for part in copy:
+            yield from _strings_of(part)

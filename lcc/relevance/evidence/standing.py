@@ -1,0 +1,82 @@
+"""Results that stand as they are in every mode, whatever a rule or a judge would say of them.
+
+What an older note points at must stay, so that a second and a third pass keep every earlier pointer true;
+and what is a pointer already, or was never in one piece of text, cannot become one.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Mapping, Sequence
+
+from lcc.contract.notes import find_note
+from lcc.relevance.reading.calls import FileRead, full_path
+from lcc.transcript import Pair, Transcript
+
+ALREADY_A_NOTE = "already_a_note"
+NAMED_BY_EARLIER_NOTE = "named_by_earlier_note"
+CLEARED_BY_CLIENT = "cleared_by_client"
+NOT_ONE_TEXT = "not_a_single_text"
+ALREADY_A_POINTER = "already_a_pointer"
+UNCHANGED_STUB = "unchanged_since_last_read_stub"
+REFERRED_TO_BY_STUB = "referred_to_by_unchanged_stub"
+
+_STUBS = ("File unchanged since last read", "Wasted call — file unchanged since your last Read")
+_LONGEST_STUB = 400  # characters
+_PERSISTED = "<persisted-output>"
+
+
+def standing_reasons(
+    transcript: Transcript, pairs: Sequence[Pair], reads: Mapping[str, FileRead], workspace_root: str | None = None
+) -> dict[str, str]:
+    """Which results stand, by call id, and why. A result that may be decided about is not in it.
+
+    ``reads`` are the calls of ``pairs`` that read a file; their paths are relative to ``workspace_root`` at last.
+    """
+    reasons: dict[str, str] = {}
+    named: list[str] = []
+    for pair in pairs:
+        result = pair.result
+        note = find_note(result.text)
+        if note is not None:
+            reasons[pair.use.id] = ALREADY_A_NOTE
+            if note.kind in ("identical", "lines") and note.target is not None:
+                named.append(note.target)
+        elif pair.use.id in transcript.cleared:
+            reasons[pair.use.id] = CLEARED_BY_CLIENT
+        elif result.text_path is None:
+            reasons[pair.use.id] = NOT_ONE_TEXT
+        elif result.text.startswith(_PERSISTED):
+            reasons[pair.use.id] = ALREADY_A_POINTER
+    for target in named:
+        reasons.setdefault(target, NAMED_BY_EARLIER_NOTE)
+    for stub, source in _stubs_and_sources(pairs, reads, transcript.cwd, workspace_root):
+        reasons.setdefault(stub, UNCHANGED_STUB)
+        if source is not None:
+            reasons.setdefault(source, REFERRED_TO_BY_STUB)
+    return reasons
+
+
+def is_unchanged_stub(text: str) -> bool:
+    """Whether a read's result only says that an earlier result in the conversation still holds."""
+    return len(text) <= _LONGEST_STUB and text.startswith(_STUBS)
+
+
+def _stubs_and_sources(
+    pairs: Sequence[Pair], reads: Mapping[str, FileRead], session_cwd: str | None, workspace_root: str | None
+) -> list[tuple[str, str | None]]:
+    """Each stub's call id, with the id of the latest earlier read that it refers to."""
+    latest: dict[object, str] = {}
+    found: list[tuple[str, str | None]] = []
+    for pair in pairs:
+        read = reads.get(pair.use.id)
+        if read is None or not read.by_tool:
+            continue
+        path = os.path.normpath(full_path(read.path, read.cwd, session_cwd, workspace_root))
+        # By its name alone where the directory of a relative path is not known.
+        keys = ((path, read.span), path, ("named", os.path.basename(path)))
+        if is_unchanged_stub(pair.result.text):
+            found.append((pair.use.id, next((latest[key] for key in keys if key in latest), None)))
+        elif not pair.result.is_error:
+            latest.update(dict.fromkeys(keys, pair.use.id))
+    return found

@@ -1,0 +1,1 @@
+"""The session files of a project: listing them, following one, forking one."""

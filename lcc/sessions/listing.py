@@ -1,0 +1,123 @@
+"""A project's sessions: how large each is, what it holds in tokens, and what a compaction would free.
+
+Who else writes these files: the client, while a session runs. They are only read, one after the other, and
+what is found is what was there at that moment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import orjson
+
+from lcc.compaction.workspace import with_session_root
+from lcc.contract.report import Report
+from lcc.relevance import TranscriptCompactionRequest, run_pass
+from lcc.relevance.context import PassContext
+from lcc.sessions.fork import whole_lines, why_live
+from lcc.tokens import context_tokens
+from lcc.transcript import Json, Transcript, TranscriptError, read_transcript
+
+MAX_SESSION_BYTES = 512 * 1024 * 1024
+_FOLDER_CHARS = re.compile(r"[^A-Za-z0-9]", re.ASCII)
+_TITLE_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session file. Figures are None where the file cannot be read; ``problem`` then says why."""
+
+    id: str
+    path: Path
+    size: int
+    modified: float
+    """Seconds since the epoch."""
+    live: str | None
+    """Why a client may be using it; None when nothing says so."""
+    title: str = ""
+    """The user's first words."""
+    messages: int | None = None
+    context: int | None = None
+    """Input tokens of the last request, as the API counted them; None where the file does not say."""
+    tokens: int | None = None
+    """Tokens of the conversation itself, without what the client adds (its tools, its system prompt)."""
+    frees: int | None = None
+    """Tokens that a compaction would remove."""
+    problem: str | None = None
+
+
+def config_folder(env: Mapping[str, str]) -> Path:
+    """Where Claude Code keeps its files: ``$CLAUDE_CONFIG_DIR``, else ``~/.claude``."""
+    named = env.get("CLAUDE_CONFIG_DIR")
+    return Path(named) if named else Path(env.get("HOME") or "~").expanduser() / ".claude"
+
+
+def project_folder(project: Path, env: Mapping[str, str]) -> Path:
+    """The folder that holds the sessions of ``project``: the client names it by the path, every other character -."""
+    return config_folder(env) / "projects" / _FOLDER_CHARS.sub("-", str(project))
+
+
+def session_files(folder: Path) -> list[Path]:
+    """The session files in ``folder``, the newest first. Raises ``OSError``."""
+    found: list[tuple[float, Path]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".jsonl") and not entry.name.startswith("agent-") and entry.is_file():
+                found.append((-entry.stat().st_mtime, Path(entry.path)))
+    return [path for _, path in sorted(found)]
+
+
+def look_at(path: Path, request: TranscriptCompactionRequest, now: float) -> Session:
+    """What the session holds, and what a dry run of the pass that ``request`` asks for would free.
+
+    Never raises for what the file holds or for one that cannot be read: ``problem`` says it.
+    """
+    status = path.stat()
+    session = Session(path.stem, path, status.st_size, status.st_mtime, why_live(path, now))
+    if status.st_size > MAX_SESSION_BYTES:
+        return replace(session, problem=f"larger than {MAX_SESSION_BYTES} bytes")
+    try:
+        transcript = read_transcript(whole_lines(path.read_bytes()), format="claude-code")
+    except TranscriptError as error:
+        return replace(session, problem=str(error))
+    except OSError as error:
+        return replace(session, problem=error.strerror or str(error))
+    report = _dry_run(transcript, request)
+    before, after = report["tokens_before"], report["tokens_after"]
+    return replace(
+        session,
+        title=_title(transcript),
+        messages=len(transcript.messages),
+        context=context_tokens(_documents(transcript)),
+        tokens=before if isinstance(before, int) else None,
+        frees=before - after if isinstance(before, int) and isinstance(after, int) else None,
+    )
+
+
+def _dry_run(transcript: Transcript, request: TranscriptCompactionRequest) -> Report:
+    """What a compaction would do; the session's own folder lets the disk decide, as `lcc compact` does."""
+    request, _ = with_session_root(request, transcript)
+    return run_pass(transcript, request, lambda result: result.report, PassContext(dry_run=True))
+
+
+def _documents(transcript: Transcript) -> Iterator[dict[str, Json]]:
+    """The lines that can say what a request held; damaged ones say nothing."""
+    raw = transcript.raw or b""
+    for start, end in transcript.documents:
+        if b'"usage"' in raw[start:end]:
+            try:
+                value = orjson.loads(raw[start:end])
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+def _title(transcript: Transcript) -> str:
+    words = (message.text for message in transcript.messages if message.role == "user" and message.text)
+    first = next((text for text in words if not text.startswith("<")), "")
+    return " ".join(first[:_TITLE_CHARS].split())

@@ -1,0 +1,206 @@
+"""A live session, measured while it grows: the context in use, and what a compaction could free now.
+
+Who else writes the file: the client, all the time. It is only read; what was read once is not read again,
+unless the file was replaced or cut.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import orjson
+
+from lcc.compaction.workspace import with_session_root
+from lcc.contract.report import Report
+from lcc.explain.grouped import Listed, explain
+from lcc.relevance import TranscriptCompactionRequest, run_pass
+from lcc.relevance.context import PassContext
+from lcc.tokens import Calibration, TokenEstimator, calibrate, context_tokens, counter, usage_steps
+from lcc.transcript import Json, SessionReader, Transcript
+
+MAX_SESSION_BYTES = 512 * 1024 * 1024
+MODES = ("recoverable", "stashed")
+"""What the rules could free, without the stash and with it."""
+WINDOWS = (200_000, 1_000_000)
+"""The context windows that clients use, in tokens; the smallest that fits what was seen is taken."""
+
+CALIBRATED_BYTES = 4_000_000
+"""How much of the session's end the token estimates are calibrated on."""
+CALIBRATE_AFTER = 1.25
+"""They are calibrated anew when the session has grown by this factor."""
+
+_CHUNK = 4 * 1024 * 1024
+
+
+class SessionTooLargeError(ValueError):
+    """The session is larger than what is followed."""
+
+
+class Freeable(NamedTuple):
+    """What one rules mode could free now: tokens (estimated), and the calls whose results would go."""
+
+    tokens: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One look at a session. ``context`` is what the API counted at the last request, or None."""
+
+    session_id: str | None
+    cwd: str | None
+    client_version: str | None
+    messages: int
+    calls: int
+    context: int | None
+    window: int
+    tokens: int
+    """Tokens of the conversation itself, estimated: without the client's tools and system prompt."""
+    freeable: dict[str, Freeable]
+    largest: tuple[Listed, ...]
+    """The largest results that the wider of the modes would take out."""
+
+    @property
+    def used(self) -> int:
+        """The context in use: as the API counted it, else as estimated."""
+        return self.context if self.context is not None else self.tokens
+
+    def as_json(self) -> dict[str, Json]:
+        """One JSON object, for programs."""
+        return {
+            "session_id": self.session_id,
+            "cwd": self.cwd,
+            "client_version": self.client_version,
+            "messages": self.messages,
+            "calls": self.calls,
+            "context_tokens": self.context,
+            "window_tokens": self.window,
+            "conversation_tokens": self.tokens,
+            "freeable": {mode: found._asdict() for mode, found in self.freeable.items()},
+        }
+
+
+class Watched:
+    """A session file that is followed. `poll` reads what was appended; `measure` looks at all of it."""
+
+    def __init__(self, path: Path, window: int | None = None, preserve_recent: int = 6) -> None:
+        self.path = path
+        self._window = window
+        self._preserve_recent = preserve_recent
+        self._restart()
+
+    def _restart(self) -> None:
+        self._reader = SessionReader()
+        self._file: tuple[int, int] | None = None
+        self._read = 0
+        self._context: int | None = None
+        self._unfinished = b""
+        self._model: str | None = None
+        self._calibration = Calibration()
+        self._calibrated_at = 0
+
+    def poll(self) -> bool:
+        """Take in what was appended since the last call; whether there was anything.
+
+        Raises ``OSError``, ``SessionTooLargeError``, or ``TranscriptError`` for what no client writes.
+        """
+        handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise SessionTooLargeError("not a regular file")
+            if status.st_size > MAX_SESSION_BYTES:
+                raise SessionTooLargeError(f"larger than {MAX_SESSION_BYTES:,} bytes")
+            if self._file != (status.st_dev, status.st_ino) or status.st_size < self._read:
+                self._restart()
+                self._file = (status.st_dev, status.st_ino)
+            if status.st_size == self._read:
+                return False
+            os.lseek(handle, self._read, os.SEEK_SET)
+            for part in _parts(handle, status.st_size - self._read):
+                self._read += len(part)
+                self._reader.feed(part)
+                self._take_usage(part)
+            return True
+        finally:
+            os.close(handle)
+
+    def _take_usage(self, part: bytes) -> None:
+        lines = (self._unfinished + part).split(b"\n")
+        self._unfinished = lines.pop()
+        found = context_tokens(_documents(lines))
+        self._context = found if found is not None else self._context
+
+    def is_session(self) -> bool:
+        """Whether what was read so far has anything of a Claude Code session in it."""
+        transcript = self._reader.transcript()
+        return bool(transcript.messages) or transcript.session_id is not None
+
+    def measure(self) -> Measured:
+        """What the session holds now, and what each of `MODES` could free. Writes nothing."""
+        transcript = self._reader.transcript()
+        if self._read > CALIBRATE_AFTER * self._calibrated_at:
+            self._calibrate(transcript.raw or b"")
+        reports = {mode: self._dry_run(transcript, mode) for mode in MODES}
+        widest = reports[MODES[-1]]
+        tokens = cast("int", widest["tokens_before"])
+        return Measured(
+            session_id=transcript.session_id,
+            cwd=transcript.cwd,
+            client_version=transcript.client_version,
+            messages=len(transcript.messages),
+            calls=cast("int", widest["tool_calls_total"]),
+            context=self._context,
+            window=self._window or next((w for w in WINDOWS if w >= (self._context or tokens)), WINDOWS[-1]),
+            tokens=tokens,
+            freeable={mode: _freeable(report) for mode, report in reports.items()},
+            largest=explain(widest, 5).largest_removals,
+        )
+
+    def _calibrate(self, raw: bytes) -> None:
+        documents = list(_documents(raw[-CALIBRATED_BYTES:].split(b"\n"), b""))
+        models = (_object(document.get("message")).get("model") for document in reversed(documents))
+        self._model = next((str(m) for m in models if m and not str(m).startswith("<")), None)
+        self._calibration = calibrate(usage_steps(documents), counter(self._model))
+        self._calibrated_at = self._read
+
+    def _dry_run(self, transcript: Transcript, mode: str) -> Report:
+        asked = TranscriptCompactionRequest(
+            payload=None, provider="rules", rules_mode=mode, preserve_recent=self._preserve_recent
+        )
+        request, _ = with_session_root(asked, transcript)
+        answer: Callable[..., Report] = lambda result: result.report  # noqa: E731
+        tokens = TokenEstimator(None, self._calibration, self._model)
+        return run_pass(transcript, request, answer, PassContext(tokens, dry_run=True))
+
+
+def _freeable(report: Report) -> Freeable:
+    before, after = cast("int", report["tokens_before"]), cast("int", report["tokens_after"])
+    return Freeable(before - after, cast("int", report["tool_calls_total"]) - cast("int", report["tool_calls_kept"]))
+
+
+def _parts(handle: int, size: int) -> Iterator[bytes]:
+    while size > 0 and (part := os.read(handle, min(size, _CHUNK))):
+        size -= len(part)
+        yield part
+
+
+def _object(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _documents(lines: list[bytes], mark: bytes = b'"usage"') -> Iterator[dict[str, Json]]:
+    """The objects in those lines that hold ``mark``. Damaged ones say nothing here; the reader tells of them."""
+    for line in lines:
+        if mark in line:
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(value, dict):
+                yield value

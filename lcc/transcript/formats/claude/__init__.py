@@ -1,0 +1,1 @@
+"""Session files of Claude Code."""

@@ -1,0 +1,283 @@
+"""Claude Code session files: JSONL that the client appends to while it runs.
+
+A message is what the API is sent: all lines of one ``message.id`` are one assistant message, and the results
+of its calls are one user message, although each stands on a line of its own. Shapes: see the README beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lcc.transcript.building import MessageBuilder, duplicate_ids
+from lcc.transcript.collector import without_collector
+from lcc.transcript.document import kind
+from lcc.transcript.formats.claude.entry import Checkpoint, Entry, Kept, Kind
+from lcc.transcript.formats.claude.tree import Tree, active_branch, live_tree, plain_list
+from lcc.transcript.formats.messages_api import Content, read_content
+from lcc.transcript.lines import BOM, Document, split
+from lcc.transcript.model import Json, Message, ToolResult, Transcript, TranscriptError
+from lcc.transcript.soundness import checked
+
+
+class SessionReader:
+    """Reads a session file as it grows: what has been fed once is not parsed again.
+
+    The file must only have been appended to; when it was cut or replaced, start a new reader.
+    """
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self._size = 0
+        self._tail: list[bytes] = []
+        self._line = 1
+        self._state = _State()
+
+    def feed(self, appended: bytes) -> None:
+        """Take in the bytes that follow those fed before. An unfinished last line is kept until it is whole.
+
+        Raises TranscriptError, with line and column, for what no client writes; the reader is of no further use.
+        """
+        cut = appended.rfind(b"\n") + 1
+        if not cut:
+            self._tail.append(appended)
+            return
+        whole = b"".join((*self._tail, appended[:cut]))
+        self._tail = [appended[cut:]]
+        self._take(whole)
+
+    def transcript(self) -> Transcript:
+        """The session as far as it has been fed, leaving out an unfinished last line."""
+        tail = b"".join(self._tail)
+        if tail:
+            try:
+                documents = list(split(tail, 0, self._line))
+            except TranscriptError:
+                documents = []
+            if documents:
+                raw = b"".join((*self._chunks, tail))
+                state = self._state.copy()
+                state.take_all(documents, self._size)
+                return checked(state.transcript(raw))
+        raw = b"".join(self._chunks)
+        self._chunks = [raw]
+        return checked(self._state.transcript(raw))
+
+    def _take(self, whole: bytes) -> None:
+        start = len(BOM) if not self._size and whole.startswith(BOM) else 0
+        self._state.take_all(split(whole, start, self._line), self._size)
+        self._chunks.append(whole)
+        self._size += len(whole)
+        self._line += whole.count(b"\n")
+
+
+def read(raw: bytes) -> Transcript:
+    """A whole session file. Raises TranscriptError; a torn last line is an error here."""
+    state = _State()
+    state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
+    return state.transcript(raw)
+
+
+def read_tree(raw: bytes) -> Tree:
+    """The tree of a session's lines; without a walk where the file has no parent links."""
+    state = _State()
+    state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
+    if not state.has_parents:
+        return Tree(state.entries, [], {})
+    return live_tree(state.entries, state.checkpoint)
+
+
+class _State:
+    """What has been read so far: the tree's lines, and what the file says of the session."""
+
+    def __init__(self) -> None:
+        self.offsets: list[tuple[int, int]] = []
+        self.entries: list[Entry] = []
+        self.cleared: set[str] = set()
+        self.warnings: list[str] = []
+        self.cwd: str | None = None
+        self.session_id: str | None = None
+        self.version: str | None = None
+        self.checkpoint: Checkpoint | None = None
+        self.has_parents = False
+        self.line_without_uuid = 0
+
+    def copy(self) -> _State:
+        """An independent copy; the entries themselves are shared, being immutable."""
+        other = _State()
+        for name, value in vars(self).items():
+            setattr(other, name, value.copy() if isinstance(value, list | set) else value)
+        return other
+
+    def take_all(self, documents: Iterable[Document], base: int) -> None:
+        """Take in documents whose offsets count from ``base``."""
+        for start, end, line, value, damage in documents:
+            index = len(self.offsets)
+            self.offsets.append((base + start, base + end))
+            if damage is not None:
+                self.warnings.append(damage)
+            try:
+                self._take(value, index, line, damage is not None)
+            except TranscriptError as error:
+                place = error.place.removeprefix(f"[{index}].")
+                raise TranscriptError(error.problem, f"line {line}, {place}") from None
+
+    def _take(self, value: dict[str, Json], index: int, line: int, damaged: bool) -> None:
+        entry_type = value.get("type")
+        sidechain = value.get("isSidechain") is True
+        cwd = _string(value.get("cwd"))
+        if not sidechain:
+            self.cwd = cwd or self.cwd
+        self.session_id = _string(value.get("sessionId")) or self.session_id
+        self.version = _string(value.get("version")) or self.version
+        uuid = _string(value.get("uuid"))
+        message_id: str | None = None
+        content: Content | None = None
+        kept: Kept | None = None
+        entry_kind: Kind = "other"
+        if entry_type in ("user", "assistant"):
+            entry_kind = "user" if entry_type == "user" else "assistant"
+            message_id, content = _message(value, index, cwd, damaged)
+            if uuid is None:
+                self.line_without_uuid = self.line_without_uuid or line
+                uuid = f"line {line}, document {index}"
+        elif entry_type == "system":
+            if value.get("subtype") == "compact_boundary":
+                entry_kind, kept = "boundary", _kept(value)
+            elif value.get("subtype") == "microcompact_boundary":
+                self.cleared |= _cleared(value)
+        elif entry_type == "attachment":
+            content = _queued_prompt(value, index, cwd)
+            entry_kind = "other" if content is None else "user"
+        elif entry_type == "last-prompt":
+            self._take_checkpoint(value, index)
+        if uuid is None:
+            return
+        if "parentUuid" in value:
+            self.has_parents = True
+        parent = _string(value.get("parentUuid"))
+        source = _string(value.get("sourceToolAssistantUUID"))
+        time = _string(value.get("timestamp"))
+        self.entries.append(Entry(index, uuid, parent, entry_kind, sidechain, message_id, source, content, kept, time))
+
+    def branch(self) -> list[Entry]:
+        """The lines that the model is still sent, in order."""
+        if self.has_parents:
+            return active_branch(live_tree(self.entries, self.checkpoint))
+        return plain_list(self.entries)
+
+    def _take_checkpoint(self, value: dict[str, Json], index: int) -> None:
+        """The client notes a rewind at once; the next prompt then hangs on that line."""
+        leaf = _string(value.get("leafUuid"))
+        if leaf is not None and (value.get("rewound") is True or value.get("explicit") is True):
+            self.checkpoint = Checkpoint(index, leaf)
+
+    def transcript(self, raw: bytes) -> Transcript:
+        """The messages of the live branch. Raises TranscriptError for a line that cannot be placed in the tree."""
+        if self.has_parents and self.line_without_uuid:
+            place = f"line {self.line_without_uuid}, uuid"
+            raise TranscriptError("a user or assistant entry without uuid", place)
+        with without_collector():
+            messages = _messages(self.branch())
+        return Transcript(
+            "claude-code",
+            messages,
+            self.cwd,
+            self.session_id,
+            self.version,
+            frozenset(self.cleared),
+            duplicate_ids(messages),
+            raw,
+            tuple(self.offsets),
+            tuple(self.warnings),
+        )
+
+
+def _string(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _message(value: dict[str, Json], index: int, cwd: str | None, damaged: bool) -> tuple[str | None, Content]:
+    """The API's message in a user or assistant entry: its id and content."""
+    message = value.get("message")
+    if not isinstance(message, dict):
+        problem = f"must be an object, is {kind(message) if 'message' in value else 'absent'}"
+        raise TranscriptError(problem, f"[{index}].message")
+    message_id = message.get("id")
+    content = read_content(message.get("content"), (index, "message", "content"), cwd)
+    if damaged:
+        content = content._replace(results=[r._replace(text_path=None) for r in content.results])
+    return message_id if isinstance(message_id, str) else None, content
+
+
+def _queued_prompt(value: dict[str, Json], index: int, cwd: str | None) -> Content | None:
+    """The user's words, where they were typed while the assistant worked: the client sends them as an attachment."""
+    attachment = value.get("attachment")
+    if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
+        return None
+    prompt = attachment.get("prompt")
+    if not isinstance(prompt, str | list) or attachment.get("commandMode", "prompt") != "prompt":
+        return None
+    content = read_content(prompt, (index, "attachment", "prompt"), cwd)
+    return content._replace(uses=[], results=[])
+
+
+def _cleared(value: dict[str, Json]) -> set[str]:
+    """The results that a micro-compaction has cleared."""
+    meta = value.get("microcompactMetadata")
+    ids = meta.get("compactedToolIds") if isinstance(meta, dict) else None
+    return {i for i in ids if isinstance(i, str)} if isinstance(ids, list) else set()
+
+
+def _kept(value: dict[str, Json]) -> Kept | None:
+    """The lines that a compact boundary kept, where it names them."""
+    meta = value.get("compactMetadata")
+    if not isinstance(meta, dict):
+        return None
+    listed, segment = meta.get("preservedMessages"), meta.get("preservedSegment")
+    if isinstance(listed, dict):
+        uuids, anchor = listed.get("uuids"), listed.get("anchorUuid")
+        if isinstance(uuids, list) and isinstance(anchor, str):
+            return Kept(anchor, tuple(uuid for uuid in uuids if isinstance(uuid, str)))
+    elif isinstance(segment, dict):
+        head, anchor, tail = segment.get("headUuid"), segment.get("anchorUuid"), segment.get("tailUuid")
+        if isinstance(head, str) and isinstance(anchor, str) and isinstance(tail, str):
+            return Kept(anchor, (), head, tail)
+    return None
+
+
+def _messages(branch: list[Entry]) -> tuple[Message, ...]:
+    """Lines to messages: a step's assistant lines are one, and the result lines that answer it are one."""
+    building: list[MessageBuilder] = []
+    step_id: str | None = None
+    step: MessageBuilder | None = None
+    answers: MessageBuilder | None = None
+    for entry in branch:
+        content = entry.content
+        if content is None:
+            continue
+        if entry.kind == "assistant":
+            if step is None or entry.message_id is None or entry.message_id != step_id:
+                step, step_id, answers = MessageBuilder("assistant"), entry.message_id, None
+                building.append(step)
+            message = step
+        elif content.results and answers is not None:
+            message = answers
+        else:
+            message = MessageBuilder("user")
+            building.append(message)
+            if content.results:
+                answers = message
+        if content.text:
+            message.texts.append(content.text)
+        message.uses += content.uses
+        message.results += content.results
+        message.documents.append(entry.document)
+        message.more = message.more or content.more
+    for message in building:
+        message.results.sort(key=_document_of)
+    return tuple(message.build() for message in building)
+
+
+def _document_of(result: ToolResult) -> int:
+    """Results stand in the file in the order in which the tools ended."""
+    return int(result.path[0])

@@ -1,0 +1,212 @@
+"""Codex rollouts: JSONL of ``{"timestamp", "type", "payload"}``.
+
+What the model is sent are the ``response_item`` lines. Events repeat outputs and are left alone, but for two
+that change the conversation: a rollback takes its last turns away, and a compaction replaces what came before.
+Each message line is a message; a run of calls is one assistant message, and a run of results one user message.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import Final
+
+import orjson
+
+from lcc.transcript.building import MessageBuilder, duplicate_ids
+from lcc.transcript.document import kind, refuse
+from lcc.transcript.formats.messages_api import result_text
+from lcc.transcript.formats.payload import ROLES
+from lcc.transcript.lines import BOM, split
+from lcc.transcript.model import Json, Path, Role, ToolResult, ToolUse, Transcript, TranscriptError
+
+LINE_TYPES: Final = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
+_TEXT_PARTS: Final = frozenset(("input_text", "output_text", "text"))
+_TURN_STARTS: Final = frozenset(("task_started", "turn_started"))
+_OUTPUTS: Final = frozenset(("function_call_output", "custom_tool_call_output"))
+_CALLS: Final = frozenset(("function_call", "custom_tool_call", "local_shell_call"))
+
+
+def read(raw: bytes) -> Transcript:
+    """A whole rollout. Raises TranscriptError with the line."""
+    rollout = _Rollout()
+    offsets: list[tuple[int, int]] = []
+    warnings: list[str] = []
+    for start, end, line, value, damage in split(raw, len(BOM) if raw.startswith(BOM) else 0):
+        index = len(offsets)
+        offsets.append((start, end))
+        if damage is not None:
+            warnings.append(damage)
+        try:
+            rollout.take(value, index, damage is not None)
+        except TranscriptError as error:
+            place = error.place.removeprefix(f"[{index}].")
+            raise TranscriptError(error.problem, f"line {line}, {place}") from None
+    messages = tuple(message.build() for message in rollout.messages)
+    return Transcript(
+        "codex",
+        messages,
+        rollout.cwd,
+        rollout.session_id,
+        rollout.version,
+        frozenset(),
+        duplicate_ids(messages),
+        raw,
+        tuple(offsets),
+        tuple(warnings),
+    )
+
+
+class _Rollout:
+    """The conversation so far."""
+
+    def __init__(self) -> None:
+        self.messages: list[MessageBuilder] = []
+        self.turns: list[int] = []
+        """For each turn, how many messages were there when it started."""
+        self.cwd: str | None = None
+        self.session_id: str | None = None
+        self.version: str | None = None
+
+    def take(self, value: dict[str, Json], index: int, damaged: bool) -> None:
+        """One line. ``damaged``: nothing in it may be replaced."""
+        line_type, payload = value.get("type"), value.get("payload")
+        if line_type not in LINE_TYPES:
+            return
+        if not isinstance(payload, dict):
+            refuse(f"must be an object, is {kind(payload) if 'payload' in value else 'absent'}", (index, "payload"))
+        path: Path = (index, "payload")
+        if line_type == "response_item":
+            self._item(payload, path, damaged)
+        elif line_type == "compacted":
+            self._compacted(payload, path, damaged)
+        elif line_type == "event_msg":
+            self._event(payload)
+        else:
+            self.cwd = _string(payload, "cwd") or self.cwd
+            if line_type == "session_meta":
+                self.session_id = _string(payload, "id") or self.session_id
+                self.version = _string(payload, "cli_version") or self.version
+
+    def _event(self, payload: dict[str, Json]) -> None:
+        event = payload.get("type")
+        if event in _TURN_STARTS:
+            self.turns.append(len(self.messages))
+        elif event == "thread_rolled_back":
+            count = payload.get("num_turns")
+            if isinstance(count, int) and count > 0 and self.turns:
+                del self.messages[self.turns[-min(count, len(self.turns))] :]
+                del self.turns[-count:]
+
+    def _compacted(self, payload: dict[str, Json], path: Path, damaged: bool) -> None:
+        """What came before is replaced: by the items named, else by the user's own texts and the summary."""
+        history = payload.get("replacement_history")
+        self.turns = []
+        if isinstance(history, list):
+            self.messages = []
+            for i, item in enumerate(history):
+                if not isinstance(item, dict):
+                    refuse(f"must be an object, is {kind(item)}", (*path, "replacement_history", i))
+                self._item(item, (*path, "replacement_history", i), damaged)
+            return
+        self.messages = [m for m in self.messages if m.role == "user" and not m.results]
+        summary = MessageBuilder("user")
+        summary.texts.append(_string(payload, "message") or "")
+        summary.documents.append(int(path[0]))
+        self.messages.append(summary)
+
+    def _item(self, item: dict[str, Json], path: Path, damaged: bool) -> None:
+        item_type = item.get("type")
+        if item_type == "message":
+            self._message(item, path)
+        elif item_type in _CALLS:
+            self._step("assistant", path).uses.append(self._call(item, path))
+        elif item_type in _OUTPUTS:
+            result = _output(item, path)
+            self._step("user", path).results.append(result._replace(text_path=None) if damaged else result)
+        elif not isinstance(item_type, str):
+            refuse(f"must be a string, is {kind(item_type)}", (*path, "type"))
+
+    def _step(self, role: Role, path: Path) -> MessageBuilder:
+        """The message that a call or a result joins."""
+        last = self.messages[-1] if self.messages else None
+        if last is None or last.role != role or not (last.uses or last.results):
+            last = MessageBuilder(role)
+            self.messages.append(last)
+        last.documents.append(int(path[0]))
+        return last
+
+    def _message(self, item: dict[str, Json], path: Path) -> None:
+        written = item.get("role")
+        role = ROLES.get(written) if isinstance(written, str) else None
+        if role is None:
+            refuse(f"must be one of {', '.join(ROLES)}, is {written!r}", (*path, "role"))
+        message = MessageBuilder(role)
+        message.documents.append(int(path[0]))
+        content = item.get("content")
+        if isinstance(content, str):
+            message.texts.append(content)
+        elif isinstance(content, list):
+            for i, part in enumerate(content):
+                if not isinstance(part, dict):
+                    refuse(f"must be an object, is {kind(part)}", (*path, "content", i))
+                if part.get("type") not in _TEXT_PARTS:
+                    message.more = True
+                    continue
+                text = part.get("text")
+                if not isinstance(text, str):
+                    refuse(f"must be a string, is {kind(text)}", (*path, "content", i, "text"))
+                message.texts.append(text)
+        elif content is not None:
+            refuse(f"must be a string or an array, is {kind(content)}", (*path, "content"))
+        self.messages.append(message)
+
+    def _call(self, item: dict[str, Json], path: Path) -> ToolUse:
+        call_id = _required(item, "call_id", path)
+        if item["type"] == "local_shell_call":
+            return ToolUse(call_id, "local_shell", item.get("action"), self.cwd, path)
+        name = _required(item, "name", path)
+        namespace = _string(item, "namespace")
+        tool = f"{namespace}__{name}" if namespace else name
+        if item["type"] == "custom_tool_call":
+            return ToolUse(call_id, tool, item.get("input"), self.cwd, path)
+        arguments = _arguments(item.get("arguments"))
+        cwd = self.cwd
+        if isinstance(arguments, dict) and isinstance(workdir := arguments.get("workdir"), str):
+            cwd = os.path.join(cwd, workdir) if cwd else workdir
+        return ToolUse(call_id, tool, arguments, cwd, path)
+
+
+def _arguments(written: Json) -> Json:
+    """A function call's arguments are JSON in a string; what cannot be decoded to an object stays as written."""
+    if not isinstance(written, str):
+        return written
+    try:
+        arguments: Json = orjson.loads(written)
+    except orjson.JSONDecodeError:
+        return written
+    return arguments if isinstance(arguments, dict) else written
+
+
+def _output(item: dict[str, Json], path: Path) -> ToolResult:
+    """A result: its output is a string, a list of parts, or in older versions an object that holds either."""
+    call_id = _required(item, "call_id", path)
+    output, output_path = item.get("output"), (*path, "output")
+    is_error: bool | None = None
+    if isinstance(output, dict):
+        success = output.get("success")
+        is_error = not success if isinstance(success, bool) else None
+        output, output_path = output.get("content"), (*output_path, "content")
+    text, text_path = result_text(output, output_path, "input_text")
+    return ToolResult(call_id, text, is_error, path, text_path)
+
+
+def _required(item: dict[str, Json], key: str, path: Path) -> str:
+    value = item.get(key)
+    if not (value and isinstance(value, str)):
+        refuse(f"must be a string, not empty, is {kind(value) if key in item else 'absent'}", (*path, key))
+    return value
+
+
+def _string(item: dict[str, Json], key: str) -> str | None:
+    value = item.get(key)
+    return value if isinstance(value, str) else None
