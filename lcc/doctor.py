@@ -33,7 +33,7 @@ GUIDING_CLIENT = (2, 1, 197)
 LOW_DISK = 1_000_000_000
 NO_DISK = 100_000_000
 ANSWER_SECONDS = 20.0
-HOOKS = ("session-start", "compact", "pre-compact", "post-compact", "session-end")
+HOOKS = ("session-start", "compact", "pre-compact", "session-end")
 
 
 @dataclass(frozen=True, slots=True)

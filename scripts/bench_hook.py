@@ -129,7 +129,7 @@ def measure_nothing(root: Path, rounds: int, python: str, env: dict[str, str]) -
     """The client's own cost: a hook that says next to nothing to a warm daemon."""
     small = root / "small.json"
     small.write_text('{"session_id":"bench"}')
-    words = [python, "-I", "-S", "-E", str(CLIENT), "post-compact"]
+    words = [python, "-I", "-S", "-E", str(CLIENT), "ping"]
     bare = [python, "-I", "-S", "-E", "-c", "pass"]
     pairs = [(timed(bare, small, env)[0], timed(words, small, env)[0]) for _ in range(rounds)]
     print("a command hook that has next to nothing to say")

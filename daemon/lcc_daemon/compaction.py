@@ -95,20 +95,20 @@ def compact_event(event: Event, config: Config, help: Help | None = None) -> Don
     """Decide about one event. Everything that stands against a replacement is a hand-over with its reason."""
     lent = help or Help()
     if not config.enabled:
-        return _hand_over("disabled", "lcc is switched off")
+        return hand_over("disabled", "lcc is switched off")
     if event.trigger not in TRIGGERS:
-        return _hand_over("unknown-trigger", f"a compaction of an unknown kind ({event.trigger[:40]!r})")
+        return hand_over("unknown-trigger", f"a compaction of an unknown kind ({event.trigger[:40]!r})")
     if not event.cwd.startswith("/"):
-        return _hand_over("bad-event", "the event does not say where the session works")
+        return hand_over("bad-event", "the event does not say where the session works")
     try:
         transcript = replace(
             parse_payload({"messages": event.messages}), cwd=event.cwd, session_id=event.session_id or None
         )
         request = request_for(config, event.instructions, event.cwd, lent.judge_client)
     except TranscriptError as error:
-        return _hand_over("bad-transcript", f"the session cannot be read at {error.place or 'its top'}")
+        return hand_over("bad-transcript", f"the session cannot be read at {error.place or 'its top'}")
     except RequestError as error:
-        return _hand_over("config", str(error))
+        return hand_over("config", str(error))
     deadline = time.monotonic() + config.judge_timeout_s
     context = replace(lent.context, workspace_root_source="session", deadline=deadline)
 
@@ -118,7 +118,7 @@ def compact_event(event: Event, config: Config, help: Help | None = None) -> Don
     try:
         return run_pass(transcript, request, emit, context)
     except TranscriptFitError as error:
-        return _hand_over("judge-budget", str(error))
+        return hand_over("judge-budget", str(error))
 
 
 def request_for(
@@ -145,7 +145,8 @@ def request_for(
     )
 
 
-def _hand_over(reason: str, say: str, report: Report | None = None) -> Done:
+def hand_over(reason: str, say: str, report: Report | None = None) -> Done:
+    """The session is left to the built-in summary, for ``reason``."""
     plan = HandOver(reason, say)
     return Done(plan, plan.encode(), report=report)
 
@@ -154,14 +155,14 @@ def _plan_for(event: Event, config: Config, lent: Help, result: TranscriptCompac
     edits, report = result.edits, result.report
     if not edits:
         if report["degraded"]:
-            return _hand_over("degraded", f"nothing was decided ({report['degradation_reason']})", report)
+            return hand_over("degraded", f"nothing was decided ({report['degradation_reason']})", report)
         if lent.seen_before:
-            return _hand_over("nothing-new", "nothing new to remove since the last compaction", report)
-        return _hand_over("nothing-to-remove", "no tool result can be had back yet", report)
+            return hand_over("nothing-new", "nothing new to remove since the last compaction", report)
+        return hand_over("nothing-to-remove", "no tool result can be had back yet", report)
     if not report["worth_it"]:
         share, asked = 100 * cast("float", report["reduction_ratio"]), 100 * config.min_reduction
         say = f"only {share:.0f} % can be removed, and {asked:.0f} % is asked for (min_reduction)"
-        return _hand_over("too-little", say, report)
+        return hand_over("too-little", say, report)
     say = summary_line(report, lent.figures(event, result))
     plan = Replace(edits.texts, edits.dropped, say, lent.keep_report(event, report))
     saved = saved_bytes(result.transcript, edits)

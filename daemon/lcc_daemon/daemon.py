@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from lcc.config import Config, ConfigError, config_file, load_config, state_folder
+from lcc_daemon.dispatch import Dispatcher
 from lcc_daemon.lifecycle import Instance, StartError, TakenError, other_sockets, refuses, take_place
 from lcc_daemon.logs import failure_of, open_log
 from lcc_daemon.manage import ask_to_stop
 from lcc_daemon.protocol import BUILD, PROTOCOL
 from lcc_daemon.server import Server
+from lcc_daemon.services import build_services
 from lcc_daemon.stats import Stats
-from lcc_daemon.work import Work
 from lcc_hook.client import name_of
 
 TICK_SECONDS = 2.0
@@ -86,13 +87,14 @@ class Daemon:
         self._env = env
         self._log = log
         self._stats = Stats(state_folder(env) / "saved.json")
-        self._work = Work(instance.folder, env, self._stats, log)
+        self._services = build_services(instance.folder, env, self._stats, log)
+        self._dispatcher = Dispatcher(self._services)
         self._started = time.monotonic()
         self._sources = _newest_source()
         self._server: Server | None = None
 
     async def live(self, ready_fd: int | None) -> None:
-        server = self._server = Server(self._work.handle, self.status, self._stats, self._log)
+        server = self._server = Server(self._dispatcher.handle, self.status, self._stats, self._log)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop, signal.Signals(number).name)
@@ -100,7 +102,7 @@ class Daemon:
         loop.set_exception_handler(self._on_loop_error)
         background = [
             asyncio.create_task(self._tick(server)),
-            asyncio.create_task(self._work.sessions.watch()),
+            asyncio.create_task(self._services.sessions.watch()),
         ]
         background[1].add_done_callback(self._on_watch_end)
         self._log.info(
@@ -114,7 +116,7 @@ class Daemon:
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
-        await asyncio.to_thread(self._work.close)
+        await asyncio.to_thread(self._dispatcher.close)
         self._log.info("stopped: %s", server.stop_reason)
 
     def _after_start(self) -> None:
@@ -125,7 +127,7 @@ class Daemon:
                     os.unlink(path)
             else:
                 self._log.info("asked another build's daemon to stop: %s", ask_to_stop(path))
-        self._work.warm_up()
+        self._dispatcher.warm_up()
         gc.collect()
         gc.freeze()  # what is loaded now stays; the collector need not look at it with every pass
 
@@ -133,7 +135,7 @@ class Daemon:
         """Now and then: is the socket still ours, is the program on disk still this one, has anybody asked?"""
         while True:
             await asyncio.sleep(min(TICK_SECONDS, self._idle_limit() / 4 or TICK_SECONDS))
-            self._work.tidy()
+            self._dispatcher.tidy()
             if not self._instance.is_still_ours():
                 server.stop("its socket is gone")
             elif _newest_source() != self._sources:
@@ -157,7 +159,7 @@ class Daemon:
         if not limit or server is None or server.calls:
             return None
         idle = time.monotonic() - server.last_active
-        if self._work.sessions.is_any_live() and idle < max(limit, LONGEST_UNASKED_LIFE):
+        if self._services.sessions.is_any_live() and idle < max(limit, LONGEST_UNASKED_LIFE):
             return None
         return max(0.0, limit - idle)
 
@@ -205,12 +207,12 @@ class Daemon:
             "failed": self._stats.failed,
             "latency_ms": self._stats.latency(),
             "busy": busy,
-            "sessions": self._work.sessions.listing(),
+            "sessions": self._services.sessions.listing(),
             "bytes_saved": {"today": saved["today"], "ever": saved["ever"]},
             "last_error": self._stats.last_error,
             "memory_mb": _memory_mb(),
             "cpu_s": round(time.process_time(), 3),
-            "warm": self._work.is_warm,
+            "warm": self._dispatcher.is_warm,
             "idle_stop_in_s": None if left is None else round(left),
         }
 

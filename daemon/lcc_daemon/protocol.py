@@ -32,7 +32,7 @@ PIECE = 1 << 20
 MOST_FIELDS = 200
 MANAGING = frozenset(("status", "stop"))
 """Commands that a client of another build may give too."""
-HOOKS = frozenset(("compact", "session-start", "pre-compact", "post-compact", "session-end"))
+HOOKS = frozenset(("compact", "session-start", "pre-compact", "session-end"))
 COMMANDS = MANAGING | HOOKS | {"ping"}
 
 

@@ -176,9 +176,9 @@ def test_when_each_hook_last_came_is_on_file(world: World) -> None:
     path = write_session(world)
     hook(world, "session-start", path, source="startup")
     pre_compact(world, path)
-    hook(world, "post-compact", path, compact_summary="x")
+    hook(world, "session-end", path, reason="other")
     file = world.state / "hooks.json"
-    wanted = {"session-start", "pre-compact", "post-compact"}
+    wanted = {"session-start", "pre-compact", "session-end"}
     assert wait_until(lambda: file.exists() and set(json.loads(file.read_text())) == wanted)
 
 

@@ -1,0 +1,54 @@
+"""`pre-compact`: the module did not replace, so the same pass over the session file guides the built-in summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from lcc.config import Config, ConfigError, load_config, state_folder
+from lcc.relevance import run_pass
+from lcc.transcript import Transcript, TranscriptError, render
+from lcc_daemon import guide
+from lcc_daemon.commands.hook_input import HookInput, read_hook_input
+from lcc_daemon.compaction import request_for
+from lcc_daemon.environment import environment_of, plugin_options
+from lcc_daemon.protocol import Answer, Request
+from lcc_daemon.server import Call
+from lcc_daemon.services import Services
+from lcc_daemon.sessions import SessionFileError
+
+
+def answer(request: Request, call: Call, services: Services) -> Answer:
+    """The guide's text for the summariser; nothing for a sub-agent's compaction, or where lcc is switched off."""
+    hook = read_hook_input(request)
+    env = environment_of(request, services.env)
+    if hook.agent_id or not hook.transcript_path.startswith("/") or not hook.cwd.startswith("/"):
+        return Answer()
+    try:
+        config = load_config(env, plugin_options(env))
+        if not config.enabled:
+            return Answer()
+        transcript = services.sessions.transcript(hook.session_id, Path(hook.transcript_path))
+        return Answer(_guide(transcript, config, hook, env, services))
+    except (ConfigError, SessionFileError, TranscriptError, OSError) as error:
+        services.stats.error(f"pre-compact: {type(error).__name__}")
+        services.log.warning("pre-compact: no guide: %s", type(error).__name__)
+        return Answer(text=f"lcc: no guide for this summary: {type(error).__name__}\n")
+
+
+def _guide(
+    transcript: Transcript, config: Config, hook: HookInput, env: Mapping[str, str], services: Services
+) -> bytes:
+    """The guide's text; the compacted session, the report and what to give back are kept privately beside it."""
+    # No judge here: the summary asks one anyway, and only what is proven on disk is of use to it.
+    request = request_for(replace(config, provider="rules"), hook.custom_instructions, hook.cwd, None)
+    compacted, report = run_pass(transcript, request, lambda result: (render(transcript, result.edits), result.report))
+    keepers = services.keepers
+    folder = keepers.guide_folder(state_folder(env), hook.session_id)
+    messages = guide.user_messages(transcript)
+    back = guide.give_back_text(messages, guide.pointers(report), str(folder / "user-messages.txt"))
+    words = "\n\n".join(messages).encode("utf-8", "surrogatepass")
+    keepers.keep_to_give_back(folder, words, back.encode("utf-8", "replace"))
+    keepers.keep_guide(folder, compacted, report)
+    return guide.guide_text(report).encode("utf-8", "replace")

@@ -1,0 +1,33 @@
+"""`session-start`: follow the session's file; after a built-in summary, give back what the guide kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lcc.config import state_folder
+from lcc_daemon.commands.hook_input import read_hook_input
+from lcc_daemon.environment import environment_of
+from lcc_daemon.protocol import Answer, Request
+from lcc_daemon.server import Call
+from lcc_daemon.services import Services
+from lcc_hook.files import read_small, write_small
+
+
+def answer(request: Request, call: Call, services: Services) -> Answer:
+    hook = read_hook_input(request)
+    _remember_plugin_data(services.folder, request.env.get("CLAUDE_PLUGIN_DATA", ""))
+    if hook.agent_id:
+        return Answer()
+    if hook.session_id and hook.transcript_path.startswith("/"):
+        services.sessions.follow(hook.session_id, Path(hook.transcript_path))
+    if hook.source != "compact":
+        return Answer()
+    state = state_folder(environment_of(request, services.env))
+    return Answer(services.keepers.take_back(services.keepers.guide_folder(state, hook.session_id)))
+
+
+def _remember_plugin_data(folder: bytes, data: str) -> None:
+    """Leave the plugin's data folder for the processes that Claude Code does not tell it."""
+    if data.startswith("/") and read_small(folder + b"/plugin-data") != os.fsencode(data):
+        write_small(folder + b"/plugin-data", os.fsencode(data))
