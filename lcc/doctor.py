@@ -1,6 +1,6 @@
 """What can go wrong for a user, looked at in one go, with the next step for each: `lcc doctor`.
 
-Nothing is changed and nothing is started. The daemon is asked through its own command, `lcc-daemon status`.
+Nothing is changed and nothing is started. Daemon and hooks are asked through their own command, `lcc-daemon status`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ GUIDING_CLIENT = (2, 1, 197)
 LOW_DISK = 1_000_000_000
 NO_DISK = 100_000_000
 ANSWER_SECONDS = 20.0
-HOOKS = ("session-start", "compact", "pre-compact", "session-end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,6 @@ def doctor(env: Mapping[str, str] | None = None, run: Run = run_program) -> list
         _hook_python(env, run),
         _client(env, run),
         _plugin(env),
-        _hooks(env),
         *_daemon(run),
         _state(env),
         *_stash(env),
@@ -208,18 +206,6 @@ def _plugin(env: Mapping[str, str]) -> Check:
     return Check("plugin", "ok", f"{', '.join(found)} installed")
 
 
-def _hooks(env: Mapping[str, str]) -> Check:
-    times = _read_object(state_folder(env) / "hooks.json")
-    seen = [f"{hook} {times[hook]}" for hook in HOOKS if isinstance(times.get(hook), str)]
-    if not seen:
-        step = "start a session with the plugin; if this stays so, look for `hooks module` in claude --debug-file LOG"
-        return Check("hooks", "note", "none has come yet", step)
-    if "pre-compact" in times and "compact" not in times:
-        step = "look for `hooks module` in the log of claude --debug-file LOG: the module is not loaded"
-        return Check("hooks", "problem", f"session.compact never came; last: {', '.join(seen)}", step)
-    return Check("hooks", "ok", f"last: {', '.join(seen)}")
-
-
 def _daemon(run: Run) -> Iterator[Check]:
     code, said = run([sys.executable, "-m", "lcc_daemon", "status", "--json"])
     try:
@@ -229,8 +215,10 @@ def _daemon(run: Run) -> Iterator[Check]:
     if not isinstance(status, dict):
         yield Check("daemon", "problem", f"lcc-daemon status failed (exit {code})", "reinstall lcc")
         return
+    hooks, environment = status.get("hooks"), status.get("environment")
+    yield _hooks(hooks if isinstance(hooks, dict) else {})
     yield _daemon_state(status)
-    yield _environment(status)
+    yield _environment(environment if isinstance(environment, dict) else {}, status.get("build"))
     path = str(status.get("socket", ""))
     long = os.path.dirname(path) != status.get("runtime_folder")
     found = f"{len(os.fsencode(path))} bytes: {path}"
@@ -260,31 +248,36 @@ def _speed(p95: object) -> str:
     return f"p95 {p95} ms" if p95 is not None else "no request yet"
 
 
-def _environment(status: Mapping[str, object]) -> Check:
-    """The plugin's own Python environment, which a session start with the plugin builds."""
-    left = Path(str(status.get("runtime_folder"))) / "plugin-data"
-    try:
-        data = Path(left.read_text(encoding="utf-8", errors="surrogateescape").strip())
-    except OSError:
-        return Check("environment", "note", "no session has started with the plugin since this computer did")
-    build = _first_line(data / "venv" / "lcc-build")
-    if build == status.get("build"):
-        return Check("environment", "ok", f"{data / 'venv'}, build {build}")
-    failed = _first_line(data / "setup-failed")
-    if failed:
-        step = f"see {data / 'setup.log'}; the next session start tries again"
-        return Check("environment", "problem", f"could not be set up: {failed}", step)
-    found = f"build {build}, and {status.get('build')} is needed" if build else "not there yet"
-    step = f"start a session and wait a minute; its log is {data / 'setup.log'}"
-    return Check("environment", "note", f"{data / 'venv'}: {found}", step)
+def _hooks(times: Mapping[str, object]) -> Check:
+    """When each hook last came, as the daemon noted it."""
+    seen = [f"{hook} {at}" for hook, at in times.items()]
+    if not seen:
+        step = "start a session with the plugin; if this stays so, look for `hooks module` in claude --debug-file LOG"
+        return Check("hooks", "note", "none has come yet", step)
+    if "pre-compact" in times and "compact" not in times:
+        step = "look for `hooks module` in the log of claude --debug-file LOG: the module is not loaded"
+        return Check("hooks", "problem", f"session.compact never came; last: {', '.join(seen)}", step)
+    return Check("hooks", "ok", f"last: {', '.join(seen)}")
 
 
-def _first_line(file: Path) -> str:
-    try:
-        with open(file, encoding="utf-8", errors="replace") as opened:
-            return opened.readline(1000).strip()
-    except OSError:
-        return ""
+def _environment(found: Mapping[str, object], wanted: object) -> Check:
+    """The plugin's own Python environment of build ``wanted``, which a session start with the plugin builds."""
+    folder, log, build = found.get("folder"), found.get("log"), found.get("build")
+    match found.get("state"):
+        case "ready":
+            return Check("environment", "ok", f"{folder}, build {build}")
+        case "failed":
+            step = f"see {log}; the next session start tries again"
+            return Check("environment", "problem", f"could not be set up: {found.get('problem')}", step)
+        case "building":
+            return Check("environment", "note", f"{folder}: being set up", f"wait a minute; its log is {log}")
+        case "other-build":
+            step = f"start a session and wait a minute; its log is {log}"
+            return Check("environment", "note", f"{folder}: build {build}, and {wanted} is needed", step)
+        case "missing":
+            step = f"start a session and wait a minute; its log is {log}"
+            return Check("environment", "note", f"{folder}: not there yet", step)
+    return Check("environment", "note", "no session has started with the plugin since this computer did")
 
 
 def _state(env: Mapping[str, str]) -> Check:

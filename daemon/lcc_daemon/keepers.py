@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import time
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -19,6 +19,7 @@ from lcc.contract.report import Report
 from lcc_daemon.background import Background
 from lcc_daemon.logs import failure_of
 from lcc_daemon.stats import write_private
+from lcc_hook.files import read_small
 
 REPORTS_KEPT = 50
 GUIDES_KEPT = 20
@@ -30,6 +31,15 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
 def file_name(session_id: str, otherwise: str = "session") -> str:
     """A session's id where it can be a file's name and stand in a log; else ``otherwise``."""
     return session_id if _SAFE_ID.match(session_id) else otherwise
+
+
+def read_hook_times(state: Path) -> dict[str, str]:
+    """When each hook last came; empty where none has, or the file cannot be read."""
+    try:
+        known = orjson.loads(read_small(os.fsencode(state / "hooks.json")))
+    except ValueError:
+        return {}
+    return {key: at for key, at in known.items() if isinstance(at, str)} if isinstance(known, dict) else {}
 
 
 class Keepers:
@@ -110,12 +120,8 @@ class Keepers:
 
     def _write_hook(self, file: Path, command: str) -> None:
         try:
-            try:
-                known: Any = orjson.loads(file.read_bytes())
-            except (OSError, ValueError):
-                known = {}
+            times = {**read_hook_times(file.parent), command: time.strftime("%Y-%m-%dT%H:%M:%S%z")}
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            times = {**(known if isinstance(known, dict) else {}), command: time.strftime("%Y-%m-%dT%H:%M:%S%z")}
             write_private(file, orjson.dumps(times))
         except OSError as error:
             self._log.warning("hooks.json: %s", error.strerror)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _socket
 import contextlib
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import orjson
 
 from lcc.config import config_file, state_folder
+from lcc_daemon.keepers import read_hook_times
 from lcc_daemon.lifecycle import is_held, other_sockets, process_on_file
-from lcc_daemon.protocol import BUILD, HEADER_LIMIT, PROTOCOL, frame
+from lcc_daemon.protocol import BUILD, HEADER_LIMIT, HOOKS, PROTOCOL, frame
 from lcc_hook.client import (
     AbsentError,
     GiveUpError,
@@ -24,6 +26,7 @@ from lcc_hook.client import (
     receive,
     socket_path,
 )
+from lcc_hook.places import environment_state
 from lcc_hook.processes import end_process
 from lcc_hook.starter import StartLock, make_folder, start_daemon, wakes_up
 
@@ -34,7 +37,11 @@ Status = dict[str, Any]
 
 
 def status(folder: bytes, env: Mapping[str, str]) -> Status:
-    """The daemon's state, and all that is known of it. Never starts anything; the caller's alarm bounds it."""
+    """The daemon's state, and all that is known of it and of the hooks, for `lcc doctor` too.
+
+    Never starts anything; the caller's alarm bounds it.
+    """
+    times = read_hook_times(state_folder(env))
     found: Status = {
         "state": "not running",
         "build": BUILD,
@@ -43,6 +50,8 @@ def status(folder: bytes, env: Mapping[str, str]) -> Status:
         "runtime_folder": name_of(folder),
         "log": str(state_folder(env) / "daemon.log"),
         "config": str(config_file(env)),
+        "hooks": {command: times[command] for command in HOOKS if command in times},
+        "environment": environment_state(folder, {os.fsencode(key): os.fsencode(env[key]) for key in env}),
     }
     try:
         check_folder(folder)

@@ -32,8 +32,9 @@ PIECE = 1 << 20
 MOST_FIELDS = 200
 MANAGING = frozenset(("status", "stop"))
 """Commands that a client of another build may give too."""
-HOOKS = frozenset(("compact", "session-start", "pre-compact", "session-end"))
-COMMANDS = MANAGING | HOOKS | {"ping"}
+HOOKS = ("session-start", "compact", "pre-compact", "session-end")
+"""What Claude Code calls us for, in the order of a session's life."""
+COMMANDS = MANAGING | {*HOOKS, "ping"}
 
 
 class ProtocolError(Exception):

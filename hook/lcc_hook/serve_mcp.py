@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
 
 from lcc_hook.client import GiveUpError, runtime_folder  # noqa: E402
-from lcc_hook.starter import interpreter  # noqa: E402
+from lcc_hook.places import interpreter  # noqa: E402
 
 SERVE = "import sys; sys.argv[:] = ['lcc', 'mcp']; from lcc.cli import main; main()"
 

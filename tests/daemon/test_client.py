@@ -18,7 +18,7 @@ from daemon.daemon_world import CHECKOUT, CLIENT, World, frame, make_event, read
 
 ALLOWED_IMPORTS = {"_signal", "_socket", "posix", "time"}
 """Beside what a bare `python3 -I -S -E -c pass` loads."""
-HOOK_FILES = ("client.py", "starter.py", "processes.py", "files.py", "environment.py")
+HOOK_FILES = ("client.py", "starter.py", "places.py", "processes.py", "files.py", "environment.py", "builder.py")
 HOOK_COMMANDS = ("session-start", "pre-compact", "session-end")
 
 

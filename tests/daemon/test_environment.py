@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from daemon.daemon_world import CHECKOUT, CLIENT, PYTHON, World, make_event, wait_until
 
-from lcc_hook import environment
+from lcc_hook import builder, environment
 from lcc_hook.client import BUILD
 
 STARTUP = '{"session_id":"s","source":"startup"}'
@@ -49,14 +49,14 @@ def build(world: World, monkeypatch: pytest.MonkeyPatch) -> object:
 
     def run(pip: str = "exit 0") -> Path:
         data = world.root / "data"
-        monkeypatch.setattr(environment.sys, "executable", str(fake_python(world, pip)))
+        monkeypatch.setattr(builder.sys, "executable", str(fake_python(world, pip)))
         for key in list(os.environ):
             if key.startswith("LCC_"):
                 monkeypatch.delenv(key)
         monkeypatch.setenv("HOME", str(world.root / "home"))
         before = os.umask(0o022)
         try:
-            environment.main(str(data), str(CHECKOUT), str(world.runtime))
+            builder.main(str(data), str(CHECKOUT), str(world.runtime))
         finally:
             os.umask(before)
         return data
@@ -152,8 +152,8 @@ def test_a_real_environment_without_a_network(world: World) -> None:
 
 def test_no_python_is_said_with_what_to_install(world: World, build, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """A system whose Python is too old, or cannot make environments."""
-    monkeypatch.setattr(environment, "OLDEST", (9, 9))
-    monkeypatch.setattr(environment, "OLDEST_NAME", "9.9")
+    monkeypatch.setattr(builder, "OLDEST", (9, 9))
+    monkeypatch.setattr(builder, "OLDEST_NAME", "9.9")
     monkeypatch.setenv("PATH", str(world.root))
     data = build()
     assert (data / "setup-failed").read_text().startswith("no Python 9.9 or newer with its venv module is on PATH")
@@ -172,7 +172,7 @@ def test_two_builders_do_not_meet(world: World) -> None:
     hold = os.open(data / "setup.lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(hold, fcntl.LOCK_EX)
     done = subprocess.run(
-        [PYTHON, "-I", CLIENT.parent / "environment.py", data, CHECKOUT, world.runtime],
+        [PYTHON, "-I", CLIENT.parent / "builder.py", data, CHECKOUT, world.runtime],
         env=world.env, capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     os.close(hold)

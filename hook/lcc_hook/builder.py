@@ -1,0 +1,180 @@
+"""Builds the plugin's own Python environment, as a process of its own that outlives the session's hook.
+
+``python3 -I builder.py <data folder> <plugin root> <runtime folder>``. Standard library only; runs on Python 3.8 and
+up. Nothing is used before it is whole: the new environment is built beside the old one, tried, marked with its
+build, and then put in its place by one rename of a link.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.dont_write_bytecode = True
+
+from lcc_hook.client import BUILD, GiveUpError
+from lcc_hook.files import remove, write_small
+from lcc_hook.places import is_ready
+from lcc_hook.starter import start_daemon
+
+OLDEST = (3, 11)
+OLDEST_NAME = "3.11"
+STEP_SECONDS = 900
+NO_NETWORK = ("name resolution", "NewConnectionError", "ConnectionError", "ConnectTimeout", "(from versions: none)")
+
+
+class SetupError(Exception):
+    """Why the environment could not be built, with the way out."""
+
+
+class Builder:
+    """Builds the environment for the package at ``root`` in ``data``, and writes what it does to setup.log."""
+
+    def __init__(self, data: str, root: str) -> None:
+        self.data = data
+        self.root = root
+        self.target = os.path.join(data, f"venv-{BUILD}-{int(time.time())}")
+        self.log = open(os.path.join(data, "setup.log"), "w", encoding="utf-8", errors="replace")  # noqa: SIM115
+
+    def note(self, line: str) -> None:
+        self.log.write(time.strftime("%Y-%m-%d %H:%M:%S ") + line + "\n")
+        self.log.flush()
+
+    def step(self, *words: str) -> "tuple[int, str]":
+        """Run one program; its output goes to the log. Returns its exit code and what it said."""
+        self.note(" ".join(words))
+        try:
+            done = subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=STEP_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return 124, f"{words[0]} took more than {STEP_SECONDS} s"
+        except OSError as error:
+            return 127, f"{words[0]}: {error.strerror}"
+        said = done.stdout.decode("utf-8", "replace")
+        self.log.write(said)
+        self.log.flush()
+        return done.returncode, said
+
+    def build(self) -> None:
+        self.clear({self.current()})
+        python = os.path.join(self.target, "bin", "python")
+        package = self.root + "[mcp]"
+        found = self.find_python()
+        uv = shutil.which("uv")
+        if found:
+            self.must("the environment", found, "-m", "venv", self.target)
+            self.must(
+                "the package", python, "-I", "-m", "pip", "install", "--no-input", "--no-cache-dir",
+                "--disable-pip-version-check", package,
+            )  # fmt: skip
+        elif uv:
+            self.must("the environment", uv, "venv", "--python", ">=" + OLDEST_NAME, self.target)
+            self.must("the package", uv, "pip", "install", "--python", python, package)
+        else:
+            raise SetupError(
+                f"no Python {OLDEST_NAME} or newer with its venv module is on PATH "
+                "(on Debian and Ubuntu: apt install python3-venv; elsewhere: install Python or uv)"
+            )
+        self.must("the package's first start", python, "-I", "-m", "lcc_daemon", "--version")
+        write_small(os.fsencode(self.target) + b"/lcc-build", BUILD.encode())
+        self.put_in_place()
+
+    def must(self, what: str, *words: str) -> None:
+        code, said = self.step(*words)
+        if code == 0:
+            return
+        if any(sign in said for sign in NO_NETWORK):
+            raise SetupError("the package index cannot be reached (no network?)")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        telling = [line for line in lines if line.lower().startswith("error:")] or lines[-1:] or [f"exit {code}"]
+        raise SetupError(f"{what} failed: {telling[0][:200]}")
+
+    def find_python(self) -> "str | None":
+        """A Python that is new enough and can make environments with pip."""
+        names = [sys.executable, *(f"python3.{minor}" for minor in (13, 12, 11, 14)), "python3"]
+        check = f"import sys, venv, ensurepip; sys.exit(sys.version_info < {OLDEST})"
+        for name in names:
+            path = shutil.which(name)
+            if path and self.step(path, "-I", "-c", check)[0] == 0:
+                return path
+        return None
+
+    def current(self) -> str:
+        try:
+            return os.path.basename(os.readlink(os.path.join(self.data, "venv")))
+        except OSError:
+            return ""
+
+    def put_in_place(self) -> None:
+        before = self.current()
+        link = os.path.join(self.data, "venv")
+        if os.path.isdir(link) and not os.path.islink(link):
+            os.rename(link, f"{self.target}-replaced")
+        beside = f"{link}.new"
+        if os.path.lexists(beside):
+            os.unlink(beside)
+        os.symlink(os.path.basename(self.target), beside)
+        os.replace(beside, link)
+        self.clear({before, os.path.basename(self.target)})  # a daemon may still run from the one before
+
+    def clear(self, kept: "set[str]") -> None:
+        for name in os.listdir(self.data):
+            if name.startswith("venv-") and name not in kept:
+                shutil.rmtree(os.path.join(self.data, name), ignore_errors=True)
+
+
+def open_lock(data: bytes) -> "int | None":
+    """The builder's lock, or None where another one builds."""
+    fd = os.open(data + b"/setup.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def main(data: str, root: str, folder: str) -> None:
+    """Build the environment in ``data`` from the package at ``root``, unless it is there or another one builds it."""
+    os.umask(0o077)
+    os.makedirs(data, exist_ok=True)
+    lock = open_lock(os.fsencode(data))
+    if lock is None:
+        return
+    try:
+        if not is_ready(os.fsencode(data)):
+            build(Builder(data, root), os.fsencode(folder))
+    finally:
+        os.close(lock)
+
+
+def build(builder: Builder, folder: bytes) -> None:
+    """One try; why it failed is left for the next session start to say. Afterwards a daemon runs."""
+    data = os.fsencode(builder.data)
+    try:
+        builder.build()
+    except (SetupError, OSError) as error:
+        builder.note(f"failed: {error}")
+        write_small(data + b"/setup-failed", str(error).encode("utf-8", "replace"))
+        return
+    builder.note("ready")
+    for name in (b"/setup-failed", b"/setup-told"):
+        remove(data + name)
+    try:
+        start_daemon(folder, {**os.environb, b"CLAUDE_PLUGIN_DATA": data})
+    except GiveUpError as gave:
+        builder.note(gave.say)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])
