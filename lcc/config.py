@@ -16,7 +16,10 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from lcc.contract.modes import Provider, RulesMode
 
 MAX_FILE_BYTES: Final = 256 * 1024
 _TRUE: Final = frozenset(("1", "true", "yes", "on"))
@@ -32,8 +35,8 @@ class Config:
     """What a live session is compacted with. The defaults are the seed's recommendation for one (section 5)."""
 
     enabled: bool = True
-    provider: str = "rules"
-    rules_mode: str = "recoverable"
+    provider: Provider = "rules"
+    rules_mode: RulesMode = "recoverable"
     min_reduction: float = 0.25
     """The share of the session that must go, 0 to 1; below it the built-in summary runs."""
     preserve_recent: int = 6
@@ -176,18 +179,18 @@ def _checked(key: str, value: object, source: str) -> object:
     return value
 
 
-def providers() -> tuple[str, ...]:
+def providers() -> tuple[Provider, ...]:
     """What ``provider`` may be. Imported only when it is asked for: `lcc-daemon status` needs no pass."""
-    from lcc.contract.request import PROVIDERS
+    from lcc.contract.modes import PROVIDERS
 
     return PROVIDERS
 
 
-def live_rules_modes() -> tuple[str, ...]:
+def live_rules_modes() -> tuple[RulesMode, ...]:
     """What ``rules_mode`` may be in a live session: not `lossy`, which failed its audits (the seed's section 5)."""
-    from lcc.contract.request import RULES_MODES
+    from lcc.contract.modes import LIVE_MODES
 
-    return tuple(mode for mode in RULES_MODES if mode != "lossy")
+    return LIVE_MODES
 
 
 def _text(value: Any) -> bool:

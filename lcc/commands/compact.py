@@ -115,13 +115,13 @@ def compact(
         raise InputError(
             "--decisions-cache: refused with --provider rules, which asks no judge whose verdicts it could keep"
         )
-    from lcc.contract.request import RequestError, TranscriptCompactionRequest
+    from lcc.contract.request import RequestError, TranscriptCompactionRequest, as_provider, as_rules_mode
 
     try:
         request = TranscriptCompactionRequest(
             payload=None,
             question=question,
-            provider=chosen,
+            provider=as_provider(chosen),
             threshold=threshold,
             preserve_recent=preserve_recent,
             trim_head_chars=trim_head_chars,
@@ -133,14 +133,14 @@ def compact(
             model=model,
             jev_model=jev_model,
             decisions_cache=decisions_cache,
-            rules_mode=rules_mode,
+            rules_mode=as_rules_mode(rules_mode),
             workspace_root=_folder(workspace_root),
             disk_check=not no_disk_check,
             allow_command_pointers=allow_command_pointers,
         )
     except RequestError as error:
         raise InputError(f"{flag_of(error.option)}: {error.problem}") from None
-    notes += [f"{name} has no effect here" for name in without_effect(chosen, rules_mode, given)]
+    notes += [f"{name} has no effect here" for name in without_effect(request.provider, request.rules_mode, given)]
     forked = _open_fork(transcript, format, output, snapshot) if fork else None
     if snapshot and not fork:
         raise InputError("--snapshot: goes with --fork alone")

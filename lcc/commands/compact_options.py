@@ -6,8 +6,12 @@ An option that would be ignored in silence is refused: a person who gave it woul
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from lcc.commands.files import InputError
+
+if TYPE_CHECKING:
+    from lcc.contract.modes import Provider, RulesMode
 
 REFUSED = frozenset(
     {
@@ -44,7 +48,6 @@ JUDGE_ONLY = (
 )
 RULES_ONLY = ("--rules-mode", "--workspace-root", "--no-disk-check", "--allow-command-pointers")
 RECOVERABLE_ONLY = RULES_ONLY[1:]
-RECOVERABLE_MODES = ("recoverable", "stashed")
 CHOOSES = ("--provider", "--rules-mode", "--decisions-cache")
 """The options by which a person says who decides."""
 
@@ -83,13 +86,15 @@ def chooses_nobody(options: Iterable[str]) -> bool:
     return not any(name in CHOOSES for name in options)
 
 
-def without_effect(provider: str, rules_mode: str, options: Iterable[str]) -> list[str]:
+def without_effect(provider: Provider, rules_mode: RulesMode, options: Iterable[str]) -> list[str]:
     """The given options that change nothing with this provider and these rules, in the order given."""
+    from lcc.contract.modes import MODES
+
     given = list(options)
     idle: list[str] = []
     if provider == "rules":
         idle += [name for name in given if name in JUDGE_ONLY]
-    if rules_mode not in RECOVERABLE_MODES:
+    if not MODES[rules_mode].reads_files:
         idle += [name for name in given if name in RECOVERABLE_ONLY]
     return idle
 

@@ -33,6 +33,7 @@ def sessions(
     Only reads. In use means that a client seems to have the session open; context is what the API counted at
     the last request, system prompt and tools included.
     """
+    from lcc.contract.request import as_rules_mode
     from lcc.relevance import RequestError, TranscriptCompactionRequest
     from lcc.sessions.listing import look_at, project_folder, session_files
 
@@ -42,7 +43,7 @@ def sessions(
     kept = project_folder(folder, os.environ)
     try:
         request = TranscriptCompactionRequest(
-            payload=None, provider="rules", rules_mode=rules_mode, preserve_recent=preserve_recent
+            payload=None, provider="rules", rules_mode=as_rules_mode(rules_mode), preserve_recent=preserve_recent
         )
         files = session_files(kept)
     except RequestError as error:

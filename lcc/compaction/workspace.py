@@ -6,12 +6,12 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lcc.contract.modes import MODES
+
 if TYPE_CHECKING:
     from lcc.contract.report import RootSource
     from lcc.contract.request import TranscriptCompactionRequest
     from lcc.transcript import Transcript
-
-_MODES = ("recoverable", "stashed")
 
 
 def with_session_root(
@@ -21,7 +21,7 @@ def with_session_root(
 
     The folder must exist on this machine; where the disk is not to be asked, nothing is added.
     """
-    if request.rules_mode not in _MODES:
+    if not MODES[request.rules_mode].reads_files:
         return request, None
     if request.workspace_root is not None:
         return request, "option"

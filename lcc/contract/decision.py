@@ -1,66 +1,130 @@
-"""What a pass decides about one call: the values that every policy returns and the report prints."""
+"""What a pass decides about one call: the values that every policy returns and the report prints.
+
+A decision is one of four. What points at something holds the proof of it, of the kind that its record needs, so
+that a record without its proof cannot be built. Decisions hold no call id, so equal ones are shared.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
+
+from lcc.contract.reasons import Reason
 
 Action = Literal["keep", "trim", "drop", "dedupe", "replace"]
 Source = Literal["pin", "rules", "jev", "laya", "fail_safe"]
 Check = Literal["disk", "transcript_proxy", "read_only_allowlist", "stash"]
 
 
-class FileRecovery(NamedTuple):
-    """Re-read ``path`` (relative to ``cwd``); ``lines`` is 1-based and inclusive, None for the whole file."""
+class Verdict(NamedTuple):
+    """A judge's two probabilities about a call, each between 0 and 1."""
+
+    keep_call: float
+    keep_result: float
+
+    @property
+    def score(self) -> float:
+        """The larger of the two: a call goes where it is below the threshold."""
+        return max(self)
+
+
+class KeptLater(NamedTuple):
+    """A later result that is kept, ``kept_at`` its call id, holds the same output."""
+
+    kept_at: str
+
+
+class FileOnDisk(NamedTuple):
+    """The file held exactly what went, when it was read for the proof.
+
+    ``path`` is as the call named it (relative to ``cwd``), ``lines`` 1-based and inclusive, None for the whole
+    file. ``named`` is the absolute path that was read, ``real`` what it resolved to, ``sha256`` (64 hex digits)
+    the digest of all of its bytes.
+    """
+
+    path: str
+    cwd: str | None
+    lines: tuple[int, int] | None
+    named: str
+    real: str
+    sha256: str
+
+
+class FileByTranscript(NamedTuple):
+    """No later call of the session can have written the file; it was not read. The fields are `FileOnDisk`'s."""
 
     path: str
     cwd: str | None
     lines: tuple[int, int] | None
 
 
-class CommandRecovery(NamedTuple):
-    """Run ``command`` again in ``cwd``."""
+class CommandAgain(NamedTuple):
+    """``command``, run again in ``cwd``, only reads."""
 
     command: str
     cwd: str | None
 
 
-class StashRecovery(NamedTuple):
-    """Recall the object ``sha256`` (64 hex digits) from the stash; ``tokens`` and ``size`` (bytes) are what left."""
+class InStash(NamedTuple):
+    """The stash holds the bytes as the object ``sha256`` (64 hex digits); ``tokens`` and ``size`` (bytes) left."""
 
     sha256: str
     tokens: int
     size: int
 
 
-Recovery: TypeAlias = FileRecovery | CommandRecovery | StashRecovery
-
-
-class DiskProof(NamedTuple):
-    """The file that was read for the proof: as named, as resolved, and the sha256 of all of its bytes."""
-
-    path: str
-    real: str
-    sha256: str
+Proof: TypeAlias = KeptLater | FileOnDisk | FileByTranscript | CommandAgain | InStash
+"""Why what went can be had back, and from where."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """The verdict on one call and what stands in for its result.
+class Keep:
+    """The call and its result stay as they are."""
 
-    ``text`` is the result's new text, None when it stays as it is (keep) or goes with its call (drop).
-    ``note`` is the one-line pointer inside ``text``. Decisions hold no call id, so equal keeps are shared.
-    """
-
-    action: Action
-    reason: str
+    action: ClassVar[Literal["keep"]] = "keep"
+    reason: Reason
     source: Source = "rules"
-    text: str | None = None
-    note: str | None = None
-    kept_at: str | None = None
-    recover: Recovery | None = None
-    check: Check | None = None
-    disk: DiskProof | None = None
-    score: float | None = None
-    keep_call: float | None = None
-    keep_result: float | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The result becomes ``text``, in which ``note`` is the one line that says where ``proof`` gives it back."""
+
+    proof: Proof
+    reason: Reason
+    note: str
+    text: str
+    source: Source = "rules"
+    verdict: Verdict | None = None
+
+    @property
+    def action(self) -> Literal["dedupe", "replace"]:
+        """As the record names it."""
+        return "dedupe" if isinstance(self.proof, KeptLater) else "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """The result becomes ``text``, a part of it, and ``note``, the line in it that says how much went."""
+
+    action: ClassVar[Literal["trim"]] = "trim"
+    reason: Reason
+    note: str
+    text: str
+    source: Source = "rules"
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The call goes, and its result with it."""
+
+    action: ClassVar[Literal["drop"]] = "drop"
+    reason: Reason
+    source: Source = "rules"
+    verdict: Verdict | None = None
+
+
+Decision: TypeAlias = Keep | Pointer | Trim | Drop
+"""The verdict on one call."""

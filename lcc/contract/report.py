@@ -12,8 +12,21 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 import orjson
 
-if TYPE_CHECKING:  # lcc.relevance imports this module
-    from lcc.contract.decision import Check, Decision, FileRecovery, Recovery, StashRecovery
+from lcc.contract.decision import (
+    CommandAgain,
+    Decision,
+    Drop,
+    FileByTranscript,
+    FileOnDisk,
+    InStash,
+    Keep,
+    KeptLater,
+    Pointer,
+    Trim,
+)
+from lcc.contract.modes import Guarantee
+
+if TYPE_CHECKING:
     from lcc.contract.request import TranscriptCompactionRequest
     from lcc.transcript import Json, Message, Pair, Transcript
 
@@ -22,7 +35,6 @@ MODE = "tool-calls"
 
 Record: TypeAlias = "dict[str, Json]"
 Report: TypeAlias = "dict[str, Json]"
-Guarantee = Literal["lossless", "recoverable", "stashed", "judged", "partial", "none"]
 RootSource = Literal["option", "session", "payload"]
 
 _SUBJECT_CHARS = 120
@@ -96,68 +108,71 @@ class PassFacts:
     cache_cost: Mapping[str, Json] | None = None
 
 
-def decision_record(pair: Pair, decision: Decision, removed: Removed | None = None) -> Record:
-    """The record of one call. ``removed`` is added as it is given, for a dedupe or a replace."""
-    use, result, use_message, _ = pair
-    input_size = input_chars(use.input)
-    chars = input_size + len(result.text)
-    action = decision.action
-    if action == "keep":
-        chars_after = chars
-    elif action == "drop":
-        chars_after = 0
+def decision_record(pair: Pair, decision: Keep | Trim | Drop) -> Record:
+    """The record of one call that no pointer stands in for."""
+    size = input_chars(pair.use.input)
+    if isinstance(decision, Keep):
+        return _record(pair, decision, size, size + len(pair.result.text))
+    if isinstance(decision, Drop):
+        return _record(pair, decision, size, 0)
+    return _record(pair, decision, size, size + len(decision.text))
+
+
+def pointer_record(pair: Pair, pointer: Pointer, removed: Removed) -> Record:
+    """The record of one call whose result a pointer stands in for, with its proof and what went."""
+    size = input_chars(pair.use.input)
+    record = _record(pair, pointer, size, size + len(pointer.text))
+    proof = pointer.proof
+    if isinstance(proof, KeptLater):
+        record["kept_at"] = proof.kept_at
+        record["note"] = pointer.note
     else:
-        chars_after = input_size + len(decision.text or "")
-    record: Record = {
-        "id": use.id,
-        "decision": action,
-        "score": decision.score,
-        "keep_call": decision.keep_call,
-        "keep_result": decision.keep_result,
-        "source": decision.source,
-        "reason": decision.reason,
-        "message_index": use_message,
-        "tool": use.tool,
-        "subject": subject(use.input),
-        "chars": chars,
-        "chars_after": chars_after,
-    }
-    if action == "dedupe" or action == "replace":
-        _add_pointer(record, decision, removed)
+        record["note"] = pointer.note
+        _add_proof(record, proof)
+    gone: dict[str, Json] = {"sha256": removed.sha256, "chars": removed.chars}
+    if removed.header:
+        gone["header"] = removed.header
+    if removed.rows is not None:
+        gone["rows"] = removed.rows
+    record["removed"] = gone
     return record
 
 
-def _add_pointer(record: Record, decision: Decision, removed: Removed | None) -> None:
-    if decision.action == "dedupe":
-        record["kept_at"] = decision.kept_at
-    record["note"] = decision.note
-    if decision.action == "replace":
-        recovery, check = decision.recover, decision.check
-        record["recover"] = _recover(recovery, check) if recovery is not None else None
-        record["recoverability_check"] = check
-        if decision.disk is not None:
-            path, real, sha256 = decision.disk
-            record["disk"] = {"path": path, "real": real, "sha256": sha256}
-        if check == "stash" and recovery is not None:
-            sha256, tokens, size = cast("StashRecovery", recovery)
-            record["stash"] = {"sha256": sha256, "tokens": tokens, "bytes": size}
-    if removed is not None:
-        gone: dict[str, Json] = {"sha256": removed.sha256, "chars": removed.chars}
-        if removed.header:
-            gone["header"] = removed.header
-        if removed.rows is not None:
-            gone["rows"] = removed.rows
-        record["removed"] = gone
+def _record(pair: Pair, decision: Decision, input_size: int, chars_after: int) -> Record:
+    use, result, use_message, _ = pair
+    verdict = decision.verdict
+    return {
+        "id": use.id,
+        "decision": decision.action,
+        "score": verdict.score if verdict else None,
+        "keep_call": verdict.keep_call if verdict else None,
+        "keep_result": verdict.keep_result if verdict else None,
+        "source": decision.source,
+        "reason": decision.reason.code,
+        "message_index": use_message,
+        "tool": use.tool,
+        "subject": subject(use.input),
+        "chars": input_size + len(result.text),
+        "chars_after": chars_after,
+    }
 
 
-def _recover(recovery: Recovery, check: Check | None) -> Json:
-    # Told apart by the check that allowed it: lcc.relevance, which has the classes, imports this module.
-    if check == "stash":
-        return {"kind": "stash", "sha256": recovery[0]}
-    if check == "read_only_allowlist":
-        return {"kind": "command", "command": recovery[0], "cwd": cast("str | None", recovery[1])}
-    path, cwd, lines = cast("FileRecovery", recovery)
-    return {"kind": "file", "path": path, "cwd": cwd, "lines": list(lines) if lines else None}
+def _add_proof(record: Record, proof: FileOnDisk | FileByTranscript | CommandAgain | InStash) -> None:
+    if isinstance(proof, InStash):
+        record["recover"] = {"kind": "stash", "sha256": proof.sha256}
+        record["recoverability_check"] = "stash"
+        record["stash"] = {"sha256": proof.sha256, "tokens": proof.tokens, "bytes": proof.size}
+    elif isinstance(proof, CommandAgain):
+        record["recover"] = {"kind": "command", "command": proof.command, "cwd": proof.cwd}
+        record["recoverability_check"] = "read_only_allowlist"
+    else:
+        lines: Json = list(proof.lines) if proof.lines else None
+        record["recover"] = {"kind": "file", "path": proof.path, "cwd": proof.cwd, "lines": lines}
+        if isinstance(proof, FileOnDisk):
+            record["recoverability_check"] = "disk"
+            record["disk"] = {"path": proof.named, "real": proof.real, "sha256": proof.sha256}
+        else:
+            record["recoverability_check"] = "transcript_proxy"
 
 
 def input_chars(value: Json) -> int:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
+
+from lcc.contract.modes import PROVIDERS, RULES_MODES, Provider, RulesMode, is_provider, is_rules_mode
 
 if TYPE_CHECKING:
     import httpx
 
     from lcc.transcript import Json
-
-Provider = Literal["jev", "laya", "auto", "rules"]
-RulesMode = Literal["lossless", "recoverable", "stashed", "lossy"]
-
-PROVIDERS: tuple[str, ...] = get_args(Provider)
-RULES_MODES: tuple[str, ...] = get_args(RulesMode)
 
 
 class RequestError(ValueError):
@@ -24,6 +20,26 @@ class RequestError(ValueError):
         super().__init__(f"{option}: {problem}")
         self.option = option
         self.problem = problem
+
+
+def as_provider(value: object) -> Provider:
+    """``value`` where it names a provider. Raises ``RequestError``."""
+    if is_provider(value):
+        return value
+    if value == "mechanical":
+        raise RequestError(
+            "provider",
+            "mechanical is refused in this mode: whether a tool output is still needed is a semantic "
+            "question, and a lexical scorer cannot answer it honestly; use jev, laya, auto or rules",
+        )
+    raise RequestError("provider", f"{value!r} is none of {', '.join(PROVIDERS)}")
+
+
+def as_rules_mode(value: object) -> RulesMode:
+    """``value`` where it names a mode of the rules. Raises ``RequestError``."""
+    if is_rules_mode(value):
+        return value
+    raise RequestError("rules_mode", f"{value!r} is none of {', '.join(RULES_MODES)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +52,7 @@ class TranscriptCompactionRequest:
 
     payload: Json
     question: str = ""
-    provider: str = "auto"
+    provider: Provider = "auto"
     threshold: float = 0.5
     preserve_recent: int = 6
     trim_head_chars: int = 300
@@ -49,7 +65,7 @@ class TranscriptCompactionRequest:
     jev_model: str = "jev-latest"
     laya_model: str | None = None
     client: httpx.Client | None = None
-    rules_mode: str = "lossless"
+    rules_mode: RulesMode = "lossless"
     workspace_root: str | None = None
     disk_check: bool = True
     allow_command_pointers: bool = False
@@ -59,16 +75,8 @@ class TranscriptCompactionRequest:
     """A private file (mode 0600) that holds Jev's key, read when ``TYPESAFE_API_KEY`` is not set."""
 
     def __post_init__(self) -> None:
-        if self.provider == "mechanical":
-            raise RequestError(
-                "provider",
-                "mechanical is refused in this mode: whether a tool output is still needed is a semantic "
-                "question, and a lexical scorer cannot answer it honestly; use jev, laya, auto or rules",
-            )
-        if self.provider not in PROVIDERS:
-            raise RequestError("provider", f"{self.provider!r} is none of {', '.join(PROVIDERS)}")
-        if self.rules_mode not in RULES_MODES:
-            raise RequestError("rules_mode", f"{self.rules_mode!r} is none of {', '.join(RULES_MODES)}")
+        as_provider(self.provider)
+        as_rules_mode(self.rules_mode)
         for name in ("threshold", "min_reduction"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from lcc.contract.modes import JudgeName
+from lcc.contract.reasons import (
+    JEV_ANSWER_OUT_OF_RANGE,
+    JEV_MISSING_ANSWER,
+    LAYA_ANSWER_OUT_OF_RANGE,
+    LAYA_MISSING_ANSWER,
+    Reason,
+)
 from lcc.transcript import Json
 
 Problem = Literal["missing_answer", "answer_out_of_range"]
-
-
-class Verdict(NamedTuple):
-    """The two probabilities of a judged call, each between 0 and 1."""
-
-    keep_call: float
-    keep_result: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +68,10 @@ def probability(answers: dict[str, Json], question: str) -> float | Problem:
     if math.isnan(value) or not 0.0 <= value <= 1.0:
         return "answer_out_of_range"
     return float(value)
+
+
+def unanswered(judge: JudgeName, problem: Problem, question: str) -> Reason:
+    """Why a call is kept whose ``question`` has no probability for an answer."""
+    if problem == "missing_answer":
+        return (JEV_MISSING_ANSWER if judge == "jev" else LAYA_MISSING_ANSWER)(question)
+    return (JEV_ANSWER_OUT_OF_RANGE if judge == "jev" else LAYA_ANSWER_OUT_OF_RANGE)(question)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lcc.judge.answers import Reply, Verdict, probability
+from lcc.contract.decision import Verdict
+from lcc.contract.reasons import NOT_JUDGED_FAIL_SAFE, Reason
+from lcc.judge.answers import Reply, probability, unanswered
 from lcc.judge.client import Failure, Stop, SystemOneClient, build_client
 from lcc.judge.dispatch import send_all
 from lcc.judge.plan import Limits, Plan, plan_requests
@@ -28,8 +30,8 @@ class Judged:
     """What a judge said. Every call that was asked about is in exactly one of the first two."""
 
     verdicts: dict[str, Verdict]
-    unjudged: dict[str, str]
-    """Why a call has no verdict: ``failed``, or the reason for its missing or impossible answer."""
+    unjudged: dict[str, Reason]
+    """Why a call has no verdict: its request failed, or its answer is missing or impossible."""
     failures: tuple[str, ...]
     """The requests that failed, each with its place and the cause; equal causes once, with their number."""
     unreachable: bool
@@ -89,7 +91,7 @@ def choose_server(
 
 
 def ask_judge(
-    server: Server, transcript: Transcript, asked: Sequence[Pair], pins: Mapping[str, str], asking: Asking
+    server: Server, transcript: Transcript, asked: Sequence[Pair], pins: Container[str], asking: Asking
 ) -> Judged:
     """Ask ``server`` about the calls ``asked`` (at least one). Raises ``TranscriptFitError``; nothing else."""
     plan = plan_requests(
@@ -118,7 +120,7 @@ def ask_judge(
 
 def _read_outcomes(server: Server, plan: Plan, outcomes: Sequence[Reply | Failure], calls: int) -> Judged:
     verdicts: dict[str, Verdict] = {}
-    unjudged: dict[str, str] = {}
+    unjudged: dict[str, Reason] = {}
     warnings: list[str] = []
     failures: dict[Failure, list[int]] = {}
     models: dict[str, None] = {}
@@ -127,7 +129,7 @@ def _read_outcomes(server: Server, plan: Plan, outcomes: Sequence[Reply | Failur
         if isinstance(outcome, Failure):
             failures.setdefault(outcome, []).append(number)
             reached = reached or outcome.connected
-            unjudged.update((question.id, "failed") for question in batch.questions)
+            unjudged.update((question.id, NOT_JUDGED_FAIL_SAFE) for question in batch.questions)
             continue
         reached = True
         if outcome.model is not None:
@@ -157,7 +159,7 @@ def _read_answers(
     batch: Batch,
     reply: Reply,
     verdicts: dict[str, Verdict],
-    unjudged: dict[str, str],
+    unjudged: dict[str, Reason],
     warnings: list[str],
 ) -> None:
     for question in batch.questions:
@@ -167,8 +169,8 @@ def _read_answers(
             if isinstance(value, float):
                 found.append(value)
                 continue
-            reason = f"{server.provider}_{value}:{name}"
-            warnings.append(reason)
+            reason = unanswered(server.provider, value, name)
+            warnings.append(reason.code)
             unjudged.setdefault(question.id, reason)
         if len(found) == 2:
             verdicts[question.id] = Verdict(*found)

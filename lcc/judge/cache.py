@@ -20,7 +20,7 @@ from pathlib import Path
 
 import orjson
 
-from lcc.judge.answers import Verdict
+from lcc.contract.decision import Verdict
 from lcc.judge.errors import DecisionsCacheError
 from lcc.judge.wire import dumps
 from lcc.transcript import Json, Pair

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from lcc.judge.errors import TranscriptFitError
@@ -39,7 +39,7 @@ class Plan:
 def plan_requests(
     transcript: Transcript,
     asked: Sequence[Pair],
-    pins: Mapping[str, str],
+    pins: Container[str],
     *,
     goal: str,
     model: str,

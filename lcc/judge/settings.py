@@ -12,10 +12,9 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
-JudgeName = Literal["jev", "laya"]
+from lcc.contract.modes import JudgeName
 
 DEFAULT_JEV_BASE = "https://api.typesafe.ai"
 DEFAULT_LAYA_BASE = "http://127.0.0.1:8000"

@@ -7,7 +7,7 @@ Calls are named by their number in the session (``#7``), which costs two tokens 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from lcc.judge.wire import cut, dumps, one_line
@@ -63,7 +63,7 @@ def outcome_of(result: ToolResult | None) -> str:
 
 
 def entries_of(
-    transcript: Transcript, pins: Mapping[str, str], preserve_recent: int
+    transcript: Transcript, pins: Container[str], preserve_recent: int
 ) -> tuple[list[Entry], dict[str, str]]:
     """The entries of a session, oldest first, and the label of each call by its id.
 

@@ -20,6 +20,7 @@ from typing import NamedTuple, cast
 import orjson
 
 from lcc.contract.notes import Note, find_note
+from lcc.contract.reasons import Reason
 from lcc.contract.report import Report
 from lcc.recovery.recall import image_type
 from lcc.relevance.evidence.disk import read_file
@@ -243,8 +244,8 @@ class _Restoring:
         folder = (read.cwd if read else None) or self.transcript.cwd or self.workspace_root or ""
         path = os.path.join(self.workspace_root or "", folder, note.target or "")
         found = read_file(path)
-        if isinstance(found, str):
-            raise _CannotFollowError(f"{path}: {found.removeprefix('keep_disk_').replace('_', ' ')}")
+        if isinstance(found, Reason):
+            raise _CannotFollowError(f"{path}: {found.code.removeprefix('keep_disk_').replace('_', ' ')}")
         try:
             lines = found.data.decode().split("\n")
         except UnicodeDecodeError:

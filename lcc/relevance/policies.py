@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
-from lcc.contract.decision import Decision
-from lcc.contract.report import Guarantee, JudgeFacts
+from lcc.contract.decision import Decision, Drop, FileByTranscript, InStash, Keep, Pointer, Trim
+from lcc.contract.modes import MODES, Guarantee, Promise, RulesMode
+from lcc.contract.reasons import (
+    ALREADY_A_NOTE,
+    CLEARED_BY_CLIENT,
+    KEEP_DISK_NOT_ASKED,
+    NO_CANDIDATES,
+    STASH_WRITE_FAILED,
+    Reason,
+    ReasonAbout,
+)
+from lcc.contract.report import JudgeFacts
 from lcc.contract.request import TranscriptCompactionRequest
 from lcc.relevance.context import PassContext
 from lcc.relevance.evidence.guards import Names, goal_text, recent_user_texts
-from lcc.relevance.evidence.standing import ALREADY_A_NOTE, CLEARED_BY_CLIENT
 from lcc.relevance.reading.calls import FileRead
 from lcc.relevance.transcript_lossless import NO_SUPERSEDER, LaterOutputs, Output, lossless_violations
 from lcc.relevance.transcript_recoverable import Surroundings, recoverable_decisions, recoverable_violations
@@ -26,8 +35,7 @@ if TYPE_CHECKING:
     from lcc.judge import DecisionCache
     from lcc.stash import Stash
 
-NO_CANDIDATES = "no_candidates"
-DISK_NOT_ASKED = Decision("keep", "keep_disk_not_asked")
+DISK_NOT_ASKED = Keep(KEEP_DISK_NOT_ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +46,8 @@ class Session:
     request: TranscriptCompactionRequest
     context: PassContext
     pairs: tuple[Pair, ...]
-    pins: Mapping[str, str]
-    standing: Mapping[str, str]
+    pins: Mapping[str, Reason]
+    standing: Mapping[str, Reason]
     candidates: tuple[Pair, ...]
     reads: Mapping[str, FileRead]
     """The calls that read a single file, by id."""
@@ -78,11 +86,11 @@ class Outcome:
     decisions: dict[str, Decision]
     provider_used: str
     semantic_guarantee: Guarantee
-    rules_mode: str | None = None
+    rules_mode: RulesMode | None = None
     violations: tuple[str, ...] = ()
     recoverability_check: Literal["disk", "transcript_proxy"] | None = None
     degraded: bool = False
-    degradation_reason: str | None = None
+    degradation_reason: Reason | ReasonAbout | None = None
     judge: JudgeFacts | None = None
     warnings: tuple[str, ...] = ()
     messages: tuple[Message, ...] | None = None
@@ -93,7 +101,8 @@ def decide(session: Session) -> Outcome:
     """Run the policy that the request asks for."""
     if session.request.provider != "rules":
         return _decide_by_judge(session)
-    if session.request.rules_mode == "lossy":
+    promise = MODES[session.request.rules_mode].promise
+    if promise is None:
         from lcc.relevance.transcript_rules import rules_decisions
 
         transcript = session.transcript
@@ -106,23 +115,29 @@ def decide(session: Session) -> Outcome:
             len(transcript.messages),
             transcript.cwd,
         )
-        return Outcome(decisions, "rules", "none", "lossy", degradation_reason=None if decisions else NO_CANDIDATES)
-    return _decide_by_proof(session)
+        return Outcome(
+            decisions,
+            "rules",
+            "none",
+            session.request.rules_mode,
+            degradation_reason=None if decisions else NO_CANDIDATES,
+        )
+    return _decide_by_proof(session, promise)
 
 
 def edits_of(decisions: Mapping[str, Decision]) -> Edits:
     """What the decisions change in the transcript."""
-    texts = {call_id: decision.text for call_id, decision in decisions.items() if decision.text is not None}
-    return Edits(texts, frozenset(call_id for call_id, decision in decisions.items() if decision.action == "drop"))
+    texts = {call_id: decision.text for call_id, decision in decisions.items() if isinstance(decision, Pointer | Trim)}
+    return Edits(texts, frozenset(call_id for call_id, decision in decisions.items() if isinstance(decision, Drop)))
 
 
-def _decide_by_proof(session: Session) -> Outcome:
-    mode = session.request.rules_mode
+def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
+    mode = MODES[session.request.rules_mode]
     around = session.surroundings()
-    recoverable = {} if mode == "lossless" else _by_recovery(session, session.candidates, around)
+    recoverable = _by_recovery(session, session.candidates, around) if mode.reads_files else {}
     decisions = _walk_back(session, recoverable)
     warnings: tuple[str, ...] = ()
-    if mode == "stashed":
+    if mode.stashes:
         from lcc.relevance.transcript_stashed import stash_kept, write_warnings
 
         estimate = session.context.tokens.estimate
@@ -131,15 +146,15 @@ def _decide_by_proof(session: Session) -> Outcome:
         warnings = write_warnings(stashed)
     messages = apply_edits(session.transcript, edits_of(decisions))
     violations = _verify(session, decisions, messages)
-    _revert(decisions, violations, f"{mode}_verification_failed")
-    reason = f"{mode}_verification_failed" if violations else "stash_write_failed" if warnings else None
+    _revert(decisions, violations, promise.broken)
+    reason = promise.broken if violations else STASH_WRITE_FAILED if warnings else None
     return Outcome(
         decisions,
         "rules",
-        cast("Guarantee", mode) if decisions else "none",
-        mode,
+        promise.guarantee if decisions else "none",
+        session.request.rules_mode,
         violations=tuple(str(violation) for violation in violations),
-        recoverability_check=None if mode == "lossless" else _check_name(around),
+        recoverability_check=_check_name(around) if mode.reads_files else None,
         degraded=reason is not None,
         degradation_reason=reason or (None if decisions else NO_CANDIDATES),
         warnings=warnings,
@@ -162,7 +177,7 @@ def _decide_by_judge(session: Session) -> Outcome:
         cache=_decisions_cache(session),
     )
     decisions = dict(judged.decisions)
-    proves = request.rules_mode in ("recoverable", "stashed")
+    proves = MODES[request.rules_mode].reads_files
     warnings = _prove_removals(session, decisions) if proves else ()
     facts = None
     if judged.requests is not None:
@@ -177,11 +192,11 @@ def _decide_by_judge(session: Session) -> Outcome:
     return Outcome(
         decisions,
         judged.provider_used,
-        cast("Guarantee", judged.semantic_guarantee),
+        judged.semantic_guarantee,
         request.rules_mode if proves else None,
         recoverability_check=_check_name(session.surroundings()) if proves else None,
         degraded=judged.degraded or bool(warnings),
-        degradation_reason=judged.degradation_reason or ("stash_write_failed" if warnings else None),
+        degradation_reason=judged.degradation_reason or (STASH_WRITE_FAILED if warnings else None),
         judge=facts,
         warnings=(*judged.warnings, *warnings),
     )
@@ -202,22 +217,21 @@ def _prove_removals(session: Session, decisions: dict[str, Decision]) -> tuple[s
 
     With the stash, a removal that could not be stored is kept: the caller asked that nothing be lost.
     """
-    removed = [pair for pair in session.candidates if decisions[pair.use.id].action in ("trim", "drop")]
+    removed = [pair for pair in session.candidates if isinstance(decisions[pair.use.id], Trim | Drop)]
     safer = _by_recovery(session, removed, session.surroundings())
     warnings: tuple[str, ...] = ()
-    if session.request.rules_mode == "stashed":
+    stashes = MODES[session.request.rules_mode].stashes
+    if stashes:
         from lcc.relevance.transcript_stashed import stash_removed, write_warnings
 
-        unproven = [pair for pair in removed if safer[pair.use.id].action != "replace"]
+        unproven = [pair for pair in removed if not isinstance(safer[pair.use.id], Pointer)]
         stashed = stash_removed(unproven, session.context.tokens.estimate, session.stash)
         safer.update(stashed)
         warnings = write_warnings(stashed)
     for pair in removed:
-        verdict, decision = decisions[pair.use.id], safer[pair.use.id]
-        if decision.action == "replace" or session.request.rules_mode == "stashed":
-            decisions[pair.use.id] = replace(
-                decision, score=verdict.score, keep_call=verdict.keep_call, keep_result=verdict.keep_result
-            )
+        decision = safer[pair.use.id]
+        if isinstance(decision, Pointer) or stashes:
+            decisions[pair.use.id] = replace(decision, verdict=decisions[pair.use.id].verdict)
     return warnings
 
 
@@ -229,9 +243,9 @@ def _by_recovery(session: Session, candidates: Sequence[Pair], around: Surroundi
     """The recoverable rules' verdicts. Where there is a stash, a file that was not read proves nothing: its bytes
     are better off in the stash than behind a pointer that the transcript alone speaks for."""
     decisions = recoverable_decisions(candidates, around)
-    if session.request.rules_mode == "stashed":
+    if MODES[session.request.rules_mode].stashes:
         for call_id, decision in decisions.items():
-            if decision.check == "transcript_proxy":
+            if isinstance(decision, Pointer) and isinstance(decision.proof, FileByTranscript):
                 decisions[call_id] = DISK_NOT_ASKED
     return decisions
 
@@ -250,7 +264,7 @@ def _walk_back(session: Session, recoverable: Mapping[str, Decision]) -> dict[st
             if output.id in eligible:
                 decision = later.find(output) or recoverable.get(output.id, NO_SUPERSEDER)
                 decisions[output.id] = decision
-                if decision.action != "keep":
+                if not isinstance(decision, Keep):
                     continue
             later.keep(output)
     return decisions
@@ -269,9 +283,13 @@ def _output(pair: Pair) -> Output:
 def _verify(session: Session, decisions: Mapping[str, Decision], compacted: Sequence[Message]) -> list[Violation]:
     """What the mode's own verification says of ``compacted``, the messages that these decisions make."""
     original = session.transcript.messages
-    if session.request.rules_mode == "lossless":
+    if not MODES[session.request.rules_mode].reads_files:
         return lossless_violations(original, compacted)
-    stashed = {i: d.text for i, d in decisions.items() if d.check == "stash" and d.text is not None}
+    stashed = {
+        call_id: decision.text
+        for call_id, decision in decisions.items()
+        if isinstance(decision, Pointer) and isinstance(decision.proof, InStash)
+    }
     allow = session.request.allow_command_pointers
     found = recoverable_violations(original, compacted, allow_command_pointers=allow, stashed=stashed)
     if stashed:
@@ -281,13 +299,13 @@ def _verify(session: Session, decisions: Mapping[str, Decision], compacted: Sequ
     return found
 
 
-def _revert(decisions: dict[str, Decision], violations: Sequence[Violation], reason: str) -> None:
+def _revert(decisions: dict[str, Decision], violations: Sequence[Violation], reason: Reason) -> None:
     """Keep what the violations concern; one that concerns no single call keeps everything."""
     if not violations:
         return
-    keep = Decision("keep", reason)
+    keep = Keep(reason)
     everything = any(violation.id is None for violation in violations)
     concerned = {violation.id for violation in violations}
     for call_id, decision in decisions.items():
-        if decision.action != "keep" and (everything or call_id in concerned):
+        if not isinstance(decision, Keep) and (everything or call_id in concerned):
             decisions[call_id] = keep

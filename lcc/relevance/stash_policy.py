@@ -9,14 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
+from lcc.contract.reasons import NOT_STASH_ELIGIBLE, SHORT_RESULT_KEPT_WHOLE, Reason
 from lcc.relevance.evidence.guards import errors_among
 from lcc.relevance.reading.calls import Kind, command_of, input_strings, kind_of, named_path
 from lcc.transcript import Message, Pair, ToolUse, Transcript
 
-NOT_ELIGIBLE = "not_stash_eligible"
-SHORT = "short_result_kept_whole"
+StashedReason = Literal[
+    "old_file_read",
+    "old_search",
+    "old_command_output",
+    "old_edit_output",
+    "old_web_page",
+    "old_agent_report",
+    "old_tool_output",
+    "error_overcome",
+    "judged_not_needed",
+]
+"""What completes ``stashed:`` in the record of a result that went to the stash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +50,20 @@ class StashPolicy:
 DEFAULT_POLICY = StashPolicy()
 
 
-class StashChoice(NamedTuple):
-    """Whether a result goes to the stash. ``reason`` completes ``stashed:``, or is the reason to keep it."""
+class ForStash(NamedTuple):
+    """A result goes to the stash: why, and what its text counts in tokens."""
 
-    stash: bool
-    reason: str
-    tokens: int = 0
-    """What its text counts, where it goes."""
+    reason: StashedReason
+    tokens: int
 
 
-_NOT_ELIGIBLE = StashChoice(False, NOT_ELIGIBLE)
-_SHORT = StashChoice(False, SHORT)
+StashChoice: TypeAlias = ForStash | Reason
+"""That a result goes to the stash, or the reason why it stays."""
 
 _NOTE_TOKENS = 25
 _WHOLE_KINDS: frozenset[Kind] = frozenset({"plan", "question"})
 _WHOLE_TOOLS = frozenset({"skill"})
-_REASONS: dict[Kind, str] = {
+_REASONS: dict[Kind, StashedReason] = {
     "read": "old_file_read",
     "search": "old_search",
     "command": "old_command_output",
@@ -91,9 +100,9 @@ def choose_for_stash(
     for pair in candidates:
         call_id, text = pair.use.id, pair.result.text
         if len(text) < policy.min_chars:
-            choices[call_id] = _SHORT
+            choices[call_id] = SHORT_RESULT_KEPT_WHOLE
         elif pair.result_message >= recent_from or call_id in used or call_id in lasting or _must_stay_whole(pair):
-            choices[call_id] = _NOT_ELIGIBLE
+            choices[call_id] = NOT_STASH_ELIGIBLE
         else:
             choices[call_id] = _by_size(pair, count_tokens(text), call_id in errors, policy)
     return choices
@@ -101,9 +110,10 @@ def choose_for_stash(
 
 def _by_size(pair: Pair, tokens: int, failed: bool, policy: StashPolicy) -> StashChoice:
     if tokens - _NOTE_TOKENS < policy.min_saved_tokens:
-        return _SHORT
-    reason = "error_overcome" if failed else _REASONS.get(kind_of(pair.use.tool), "old_tool_output")
-    return StashChoice(True, reason, tokens)
+        return SHORT_RESULT_KEPT_WHOLE
+    if failed:
+        return ForStash("error_overcome", tokens)
+    return ForStash(_REASONS.get(kind_of(pair.use.tool), "old_tool_output"), tokens)
 
 
 def _must_stay_whole(pair: Pair) -> bool:

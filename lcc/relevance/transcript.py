@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from lcc.contract.decision import Decision
-from lcc.contract.report import PassFacts, Record, Removed, Report, build_report, decision_record
+from lcc.contract.decision import Decision, Drop, FileOnDisk, InStash, Keep, KeptLater, Pointer
+from lcc.contract.modes import MODES
+from lcc.contract.reasons import DUPLICATE_TOOL_USE_ID, KEEP_DISK_CHANGED_BEFORE_EMIT, OUTPUT_LINES_OF_LATER
+from lcc.contract.report import PassFacts, Record, Removed, Report, build_report, decision_record, pointer_record
 from lcc.contract.request import TranscriptCompactionRequest
 from lcc.relevance.context import PassContext
 from lcc.relevance.evidence.disk import changed_files
@@ -40,8 +42,8 @@ from lcc.transcript.collector import without_collector
 
 T = TypeVar("T")
 
-DUPLICATE = Decision("keep", "duplicate_tool_use_id")
-CHANGED_BEFORE_EMIT = Decision("keep", "keep_disk_changed_before_emit")
+DUPLICATE = Keep(DUPLICATE_TOOL_USE_ID)
+CHANGED_BEFORE_EMIT = Keep(KEEP_DISK_CHANGED_BEFORE_EMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +86,24 @@ def run_pass(
     with without_collector():
         session = _session_of(transcript, request, context or PassContext())
         outcome = decide(session)
-        decisions = {call_id: Decision("keep", reason, source="pin") for call_id, reason in session.pins.items()}
+        decisions: dict[str, Decision] = {call_id: Keep(reason, "pin") for call_id, reason in session.pins.items()}
         for call_id, reason in session.standing.items():
-            decisions.setdefault(call_id, Decision("keep", reason))
+            decisions.setdefault(call_id, Keep(reason))
         decisions.update(outcome.decisions)
     while True:
         with without_collector():
             result = _result(session, outcome, decisions, started)
         answer = emit(result)
-        claims = {decision.disk.path: decision.disk.sha256 for decision in decisions.values() if decision.disk}
-        changed = changed_files(claims.items())
+        claims = {
+            call_id: decision.proof
+            for call_id, decision in decisions.items()
+            if isinstance(decision, Pointer) and isinstance(decision.proof, FileOnDisk)
+        }
+        changed = changed_files({(proof.named, proof.sha256) for proof in claims.values()})
         if not changed:
             return answer
-        for call_id, decision in decisions.items():
-            if decision.disk is not None and decision.disk.path in changed:
+        for call_id, proof in claims.items():
+            if proof.named in changed:
                 decisions[call_id] = CHANGED_BEFORE_EMIT
         outcome = replace(outcome, messages=None)
 
@@ -106,7 +112,7 @@ def _session_of(transcript: Transcript, request: TranscriptCompactionRequest, co
     root = request.workspace_root
     if root is not None and not os.path.isabs(root):
         request = replace(request, workspace_root=os.path.abspath(root))
-    if request.rules_mode == "stashed" and context.stash is None:
+    if MODES[request.rules_mode].stashes and context.stash is None:
         from lcc.stash import UNNAMED_SESSION, Stash, stash_folder
 
         context = replace(context, stash=Stash(stash_folder(), transcript.session_id or UNNAMED_SESSION))
@@ -142,7 +148,7 @@ def _result(
         recoverability_check=outcome.recoverability_check,
         stash_dir=str(session.context.stash.folder) if stashes and session.context.stash else None,
         degraded=outcome.degraded,
-        degradation_reason=outcome.degradation_reason,
+        degradation_reason=outcome.degradation_reason.code if outcome.degradation_reason else None,
         judge=outcome.judge,
         latency_ms=(time.perf_counter() - started) * 1000,
         tokens_before=tokens_before,
@@ -160,21 +166,23 @@ def _records(session: Session, decisions: Mapping[str, Decision]) -> Iterator[Re
     """A record for every call with its result, in call order; then the calls whose id is not theirs alone."""
     for pair in session.pairs:
         decision = decisions[pair.use.id]
-        removed = _removed(pair, decision) if decision.action in ("dedupe", "replace") else None
-        yield decision_record(pair, decision, removed)
+        if isinstance(decision, Pointer):
+            yield pointer_record(pair, decision, _removed(pair, decision))
+        else:
+            yield decision_record(pair, decision)
     if session.transcript.duplicates:
         for pair in _duplicate_pairs(session.transcript):
             yield decision_record(pair, DUPLICATE)
 
 
-def _removed(pair: Pair, decision: Decision) -> Removed:
+def _removed(pair: Pair, pointer: Pointer) -> Removed:
     """What went with the note, and what of it the note alone does not give back (`lcc restore` needs it)."""
     text = pair.result.text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    if decision.check == "stash" or decision.reason == "output_lines_of_later":
+    if isinstance(pointer.proof, InStash) or pointer.reason is OUTPUT_LINES_OF_LATER:
         return Removed(digest, len(text))
     header = text[: header_length(pair.use.tool, text)]
-    read = None if header or decision.action == "dedupe" else file_read_of(pair.use)
+    read = None if header or isinstance(pointer.proof, KeptLater) else file_read_of(pair.use)
     rows = parse_rows(text) if read is not None and read.numbered else None
     first = f"{rows.first:{rows.width or 1}d}{rows.separator}" if rows else None
     return Removed(digest, len(text), header, first)
@@ -210,11 +218,13 @@ def _count_tokens(session: Session, records: Sequence[Record], decisions: Mappin
         in_input = cast("int", record["chars"]) - len(text)
         input_chars += in_input
         decision = decisions[pair.use.id]
-        if decision.action == "keep":
+        if isinstance(decision, Keep):
             continue
-        removed += size - (tokens.estimate(decision.text, pair.use.tool) if decision.text else 0)
-        if decision.action == "drop":
+        removed += size
+        if isinstance(decision, Drop):
             dropped_chars += in_input
+        elif decision.text:
+            removed -= tokens.estimate(decision.text, pair.use.tool)
     before += tokens.estimate_chars(input_chars)
     return before, before - removed - tokens.estimate_chars(dropped_chars)
 

@@ -7,13 +7,24 @@ request, a late or an impossible answer all keep it, and each says so in its rea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lcc.contract.decision import Action, Decision, Source
+from lcc.contract.decision import Decision, Drop, Keep, Trim, Verdict
+from lcc.contract.modes import Guarantee, JudgeName
 from lcc.contract.notes import trim_note
+from lcc.contract.reasons import (
+    CALL_AND_RESULT_NOT_NEEDED,
+    CALL_KEPT_RESULT_TRIMMED,
+    JEV_UNAVAILABLE_FAIL_SAFE,
+    LAYA_UNAVAILABLE_FAIL_SAFE,
+    NO_CANDIDATES,
+    NOT_JUDGED_FAIL_SAFE,
+    RESULT_STILL_NEEDED,
+    TRIM_NOT_SHORTER,
+    Reason,
+)
 from lcc.contract.request import TranscriptCompactionRequest
-from lcc.judge.answers import Verdict
 from lcc.judge.ask import Asking, Judged, ask_judge, choose_server
 from lcc.judge.cache import DecisionCache, decision_key
 from lcc.judge.plan import Limits
@@ -21,14 +32,7 @@ from lcc.judge.settings import Server, Unavailable
 from lcc.tokens import budget_counter
 from lcc.transcript import Pair, Transcript
 
-NO_CANDIDATES = "no_candidates"
-NOT_JUDGED = "not_judged_fail_safe"
-STILL_NEEDED = "result_still_needed"
-TRIMMED = "call_kept_result_trimmed"
-NOT_NEEDED = "call_and_result_not_needed"
-NOT_SHORTER = "trim_not_shorter"
-"""The judge would trim, but the head and its note line are no shorter than the result, or it is trimmed already."""
-
+_UNAVAILABLE: dict[JudgeName, Reason] = {"jev": JEV_UNAVAILABLE_FAIL_SAFE, "laya": LAYA_UNAVAILABLE_FAIL_SAFE}
 _NOTE_START, _, _NOTE_END = trim_note(0, "TOOL").partition("0 characters of this TOOL")
 
 
@@ -39,8 +43,8 @@ class JudgedOutcome:
     decisions: Mapping[str, Decision]
     provider_used: str
     degraded: bool
-    degradation_reason: str | None
-    semantic_guarantee: str
+    degradation_reason: Reason | None
+    semantic_guarantee: Guarantee
     """``judged``, ``partial`` (a part was kept unjudged because requests failed) or ``none``."""
     jev_model_resolved: str | None
     state_tokens: int | None
@@ -91,16 +95,16 @@ class _Pass:
             if verdict is None:
                 continue
             self.cache.put(self.key(pair), verdict)
-            text = decisions[pair.use.id].text
-            if text is not None:
-                self.cache.put(self.key(pair, text), verdict)
+            decision = decisions[pair.use.id]
+            if isinstance(decision, Trim):
+                self.cache.put(self.key(pair, decision.text), verdict)
         return (*self.cache.warnings, *self.cache.save())
 
 
 def decide_judged(
     transcript: Transcript,
     candidates: Sequence[Pair],
-    pins: Mapping[str, str],
+    pins: Container[str],
     request: TranscriptCompactionRequest,
     *,
     progress: Callable[[int, int], None] | None = None,
@@ -154,45 +158,31 @@ def decide_judged(
     return _judged(work, judged, 2 * len(asked))
 
 
-def decide_pair(pair: Pair, verdict: Verdict, threshold: float, head_chars: int, source: Source) -> Decision:
+def decide_pair(pair: Pair, verdict: Verdict, threshold: float, head_chars: int, source: JudgeName) -> Decision:
     """The seed's table of section 2: keep, trim or drop by the two probabilities."""
-    action, reason, note, text = _action(pair, verdict, threshold, head_chars)
-    return Decision(
-        action,
-        reason,
-        source,
-        text=text,
-        note=note,
-        score=max(verdict),
-        keep_call=verdict.keep_call,
-        keep_result=verdict.keep_result,
-    )
-
-
-def _action(
-    pair: Pair, verdict: Verdict, threshold: float, head_chars: int
-) -> tuple[Action, str, str | None, str | None]:
     if verdict.keep_result >= threshold:
-        return "keep", STILL_NEEDED, None, None
+        return Keep(RESULT_STILL_NEEDED, source, verdict)
     if verdict.keep_call < threshold:
-        return "drop", NOT_NEEDED, None, None
-    note, text = trimmed(pair, head_chars)
-    return ("keep", NOT_SHORTER, None, None) if text is None else ("trim", TRIMMED, note, text)
+        return Drop(CALL_AND_RESULT_NOT_NEEDED, source, verdict)
+    trim = trimmed(pair, head_chars)
+    if trim is None:
+        return Keep(TRIM_NOT_SHORTER, source, verdict)
+    return Trim(CALL_KEPT_RESULT_TRIMMED, *trim, source, verdict)
 
 
-def trimmed(pair: Pair, head_chars: int) -> tuple[str | None, str | None]:
-    """The note line and the new text of a trimmed result; None for both when it would be no shorter.
+def trimmed(pair: Pair, head_chars: int) -> tuple[str, str] | None:
+    """The note line and the new text of a trimmed result; None when it would be no shorter.
 
     The head is the first ``head_chars`` characters; the line that follows says how many were dropped, and
     from which tool. A result that is trimmed already, or is not one text, stays as it is.
     """
     text = pair.result.text
     if pair.result.text_path is None or len(text) <= head_chars or _is_trimmed(text):
-        return None, None
+        return None
     head = text[:head_chars]
     note = trim_note(len(text) - head_chars, pair.use.tool)
     new = head + ("" if not head or head.endswith("\n") else "\n") + note
-    return (note, new) if len(new) < len(text) else (None, None)
+    return (note, new) if len(new) < len(text) else None
 
 
 def _is_trimmed(text: str) -> bool:
@@ -210,14 +200,13 @@ def _judged(work: _Pass, judged: Judged | None, questions_asked: int) -> JudgedO
         if verdict is not None:
             decisions[call_id] = decide_pair(pair, verdict, request.threshold, request.trim_head_chars, provider)
             continue
-        why = unjudged[call_id]
-        decisions[call_id] = Decision("keep", NOT_JUDGED if why == "failed" else why, "fail_safe")
+        decisions[call_id] = Keep(unjudged[call_id], "fail_safe")
     warnings = work.remember(decisions)
     if judged is None:
         return _outcome(provider, decisions, guarantee="judged", requests=0, model=work.server.model, warnings=warnings)
     used, guarantee, reason = _guarantee(provider, bool(work.verdicts), judged)
-    if reason is not None and reason.endswith("_unavailable_fail_safe"):
-        decisions = {call_id: Decision("keep", reason, "fail_safe") for call_id in decisions}
+    if reason is LAYA_UNAVAILABLE_FAIL_SAFE:
+        decisions = dict.fromkeys(decisions, Keep(reason, "fail_safe"))
     return JudgedOutcome(
         decisions=decisions,
         provider_used=used,
@@ -235,20 +224,20 @@ def _judged(work: _Pass, judged: Judged | None, questions_asked: int) -> JudgedO
     )
 
 
-def _guarantee(provider: str, any_verdict: bool, judged: Judged) -> tuple[str, str, str | None]:
+def _guarantee(provider: JudgeName, any_verdict: bool, judged: Judged) -> tuple[str, Guarantee, Reason | None]:
     """``provider_used``, ``semantic_guarantee`` and ``degradation_reason`` by the seed's table of section 5."""
     if not any_verdict:
         if provider == "laya" and judged.unreachable:
-            return provider, "none", "laya_unavailable_fail_safe"
-        return "degraded", "none", NOT_JUDGED
+            return provider, "none", LAYA_UNAVAILABLE_FAIL_SAFE
+        return "degraded", "none", NOT_JUDGED_FAIL_SAFE
     if judged.failures:
-        return f"{provider}+partial_fail_safe", "partial", NOT_JUDGED
+        return f"{provider}+partial_fail_safe", "partial", NOT_JUDGED_FAIL_SAFE
     return provider, "judged", None
 
 
 def _unavailable(server: Unavailable, pairs: Sequence[Pair]) -> JudgedOutcome:
-    reason = f"{server.provider}_unavailable_fail_safe"
-    keep = Decision("keep", reason, "fail_safe")
+    reason = _UNAVAILABLE[server.provider]
+    keep = Keep(reason, "fail_safe")
     return _outcome(
         server.provider,
         {pair.use.id: keep for pair in pairs},
@@ -262,9 +251,9 @@ def _outcome(
     provider: str,
     decisions: Mapping[str, Decision],
     *,
-    guarantee: str = "none",
+    guarantee: Guarantee = "none",
     degraded: bool = False,
-    reason: str | None = None,
+    reason: Reason | None = None,
     requests: int | None = None,
     model: str | None = None,
     warnings: tuple[str, ...] = (),

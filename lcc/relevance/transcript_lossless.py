@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from lcc.contract.decision import Decision
+from lcc.contract.decision import Keep, KeptLater, Pointer
 from lcc.contract.notes import Note, find_note, identical_note, lines_note
+from lcc.contract.reasons import IDENTICAL_OUTPUT_KEPT_LATER, NO_LOSSLESS_SUPERSEDER, OUTPUT_LINES_OF_LATER, Reason
 from lcc.relevance.reading.headers import comparable, header_length
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, parse_payload
@@ -22,7 +23,7 @@ _LINES_LOOKED_AT = 64  # anchors are taken from a result's first so many lines
 _FEW_LINES = 4  # so many are each looked up in an output, which is faster than to walk over all of its lines
 _PLACES_PER_ANCHOR = 32  # places remembered for one anchor line: keeps the search linear for any input
 
-NO_SUPERSEDER = Decision("keep", "no_lossless_superseder")
+NO_SUPERSEDER = Keep(NO_LOSSLESS_SUPERSEDER)
 
 
 class Output(NamedTuple):
@@ -75,7 +76,7 @@ class LaterOutputs:
         if named:
             self._remember(output, lines, named)
 
-    def find(self, output: Output) -> Decision | None:
+    def find(self, output: Output) -> Pointer | None:
         """The pointer that stands for ``output``, or None when no kept later result repeats it."""
         if len(output.text) <= SHORTEST_NOTE:
             return None
@@ -89,15 +90,15 @@ class LaterOutputs:
                 self._places.pop(anchor.line, None)
         return found
 
-    def _find(self, output: Output) -> Decision | None:
+    def _find(self, output: Output) -> Pointer | None:
         same = self._same.get((output.is_error, comparable(output.tool, output.text)))
         if same is not None and header_length(output.tool, output.text) < len(
             output.text
         ):  # an empty output says nothing
-            return _dedupe(output, same.id, identical_note(same.id), "identical_output_kept_later")
+            return _dedupe(output, same.id, identical_note(same.id), IDENTICAL_OUTPUT_KEPT_LATER)
         for place, first in self._candidates(output):
             note = lines_note(first, first + output.text.count("\n"), place.output.id)
-            decision = _dedupe(output, place.output.id, note, "output_lines_of_later")
+            decision = _dedupe(output, place.output.id, note, OUTPUT_LINES_OF_LATER)
             if decision:
                 return decision
         return None
@@ -236,10 +237,10 @@ def _claim_problem(
     return None
 
 
-def _dedupe(output: Output, kept_at: str, note: str | None, reason: str) -> Decision | None:
+def _dedupe(output: Output, kept_at: str, note: str | None, reason: Reason) -> Pointer | None:
     if note is None or len(note) >= len(output.text):
         return None
-    return Decision("dedupe", reason, text=note, note=note, kept_at=kept_at)
+    return Pointer(KeptLater(kept_at), reason, note, note)
 
 
 def _anchors_of(text: str) -> tuple[_Anchor, ...]:

@@ -9,13 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from lcc.contract.decision import CommandRecovery, Decision, DiskProof, FileRecovery
+from lcc.contract.decision import CommandAgain, Decision, FileByTranscript, FileOnDisk, Keep, Pointer
 from lcc.contract.notes import REMINDER_START, Note, find_note, reread_note, rerun_note
-from lcc.relevance.evidence.disk import DiskReason, read_file
+from lcc.contract.reasons import (
+    CALL_BEFORE_LATEST_ERROR,
+    COMMAND_OUTPUT_CHANGED_LATER,
+    COMMAND_POINTERS_DISABLED,
+    FAILED_RESULT,
+    FILE_WRITTEN_LATER,
+    KEEP_DISK_MISMATCH,
+    KEEP_DISK_UNREADABLE,
+    LATEST_ERROR_RESULT,
+    NAMED_IN_GOAL_OR_RECENT_TURNS,
+    NOT_RECOVERABLE,
+    READ_RANGE_EMPTY,
+    READ_RANGE_UNKNOWN,
+    RECOVERABLE_FILE_READ,
+    RECOVERABLE_READ_ONLY_COMMAND,
+    REPLACE_DISK_VERIFIED,
+    SHORT_RESULT_KEPT_WHOLE,
+    Reason,
+)
+from lcc.relevance.evidence.disk import read_file
 from lcc.relevance.evidence.guards import Names, errors_among, latest_error
 from lcc.relevance.evidence.later_writes import LaterWrites
-from lcc.relevance.evidence.proofs import FileText, Proof, prove_read
+from lcc.relevance.evidence.proofs import FileText, ProvenPart, prove_read
 from lcc.relevance.reading.calls import FileRead, command_of, cwd_of, file_read_of, full_path
 from lcc.relevance.reading.commands import command_effect
 from lcc.relevance.reading.headers import comparable, header_length
@@ -93,35 +113,35 @@ def recoverable_decisions(candidates: Sequence[Pair], around: Surroundings) -> d
     return decisions
 
 
-def _guard_reasons(around: Surroundings) -> dict[str, str]:
+def _guard_reasons(around: Surroundings) -> dict[str, Reason]:
     errors = errors_among(around.pairs, around.reads)
-    reasons = dict.fromkeys(errors, "failed_result")
+    reasons = dict.fromkeys(errors, FAILED_RESULT)
     latest = latest_error(around.pairs, errors)
     if latest.before is not None:
-        reasons[latest.before] = "call_before_latest_error"
+        reasons[latest.before] = CALL_BEFORE_LATEST_ERROR
     if latest.error is not None:
-        reasons[latest.error] = "latest_error_result"
+        reasons[latest.error] = LATEST_ERROR_RESULT
     return reasons
 
 
-def _classify(pair: Pair, around: Surroundings) -> _Read | str:
+def _classify(pair: Pair, around: Surroundings) -> _Read | Reason | Literal["command"]:
     """A file read, "command" for an allowlisted command, or the reason why the result is neither."""
     use, text = pair.use, pair.result.text
     read = around.reads.get(use.id)
     if read is None:
         command = command_of(use)
         if command is None or command_effect(command) != "read_only":
-            return "not_recoverable"
+            return NOT_RECOVERABLE
         if not around.allow_command_pointers:
-            return "command_pointers_disabled"
-        return "named_in_goal_or_recent_turns" if around.names.name_call(use, None) else "command"
+            return COMMAND_POINTERS_DISABLED
+        return NAMED_IN_GOAL_OR_RECENT_TURNS if around.names.name_call(use, None) else "command"
     header = header_length(use.tool, text)
     if _STILL_RUNNING in text[:header]:
-        return "not_recoverable"
+        return NOT_RECOVERABLE
     if len(text) == header or (read.by_tool and text.startswith(REMINDER_START.strip())):
-        return "read_range_empty"
+        return READ_RANGE_EMPTY
     if around.names.name_call(use, read):
-        return "named_in_goal_or_recent_turns"
+        return NAMED_IN_GOAL_OR_RECENT_TURNS
     return _Read(pair, read, full_path(read.path, read.cwd, around.session_cwd, around.workspace_root), header)
 
 
@@ -132,22 +152,23 @@ def _disk_decisions(reads: Sequence[_Read]) -> Iterator[tuple[str, Decision]]:
         by_path.setdefault(item.path, []).append(item)
     for path, group in by_path.items():
         found = read_file(path)
-        if isinstance(found, str):
+        if isinstance(found, Reason):
             yield from ((item.pair.use.id, _keep(found)) for item in group)
             continue
         try:
             file = FileText(found.data.decode())
         except UnicodeDecodeError:
-            yield from ((item.pair.use.id, _keep("keep_disk_unreadable")) for item in group)
+            yield from ((item.pair.use.id, _keep(KEEP_DISK_UNREADABLE)) for item in group)
             continue
         digest: str | None = None
         for item in group:
-            proof = prove_read(item.read, item.pair.result.text, item.header, file)
-            decision = _keep(_MISMATCH)
-            if proof is not None:
-                digest = digest or found.sha256()
-                decision = _replace(item, proof, DiskProof(path, found.real, digest))
-            yield item.pair.use.id, decision
+            part = prove_read(item.read, item.pair.result.text, item.header, file)
+            if part is None:
+                yield item.pair.use.id, _keep(KEEP_DISK_MISMATCH)
+                continue
+            digest = digest or found.sha256()
+            proof = FileOnDisk(item.read.path, item.read.cwd, part.lines, path, found.real, digest)
+            yield item.pair.use.id, _point(item, part, proof)
 
 
 def _proxy_decisions(reads: Sequence[_Read], around: Surroundings) -> Iterator[tuple[str, Decision]]:
@@ -159,13 +180,16 @@ def _proxy_decisions(reads: Sequence[_Read], around: Surroundings) -> Iterator[t
     for item in reads:
         call_id = item.pair.use.id
         if writes.may_have_written(item.path, positions[call_id]):
-            yield call_id, _keep("file_written_later")
+            yield call_id, _keep(FILE_WRITTEN_LATER)
             continue
-        proof = _asked_part(item)
-        yield call_id, _replace(item, proof, None) if proof else _keep("read_range_unknown")
+        part = _asked_part(item)
+        if part is None:
+            yield call_id, _keep(READ_RANGE_UNKNOWN)
+            continue
+        yield call_id, _point(item, part, FileByTranscript(item.read.path, item.read.cwd, part.lines))
 
 
-def _asked_part(item: _Read) -> Proof | None:
+def _asked_part(item: _Read) -> ProvenPart | None:
     """The part of the text that is the file's, and its lines, as the call and the row numbers say."""
     text, read = item.pair.result.text, item.read
     if read.tail is not None:
@@ -174,19 +198,19 @@ def _asked_part(item: _Read) -> Proof | None:
     if rows:
         lines = (rows.first_line, rows.first_line + rows.total - 1)
         whole = read.span is None and read.by_tool and rows.total < _READ_LIMIT
-        return Proof(None if whole else lines, 0, rows.end)
+        return ProvenPart(None if whole else lines, 0, rows.end)
     if read.numbered and (not read.by_tool or begins_with_row(text)):
         return None  # something besides rows is in it
     if not read.by_tool and _CLIENT_WORDS.search(text):
         return None
     end = content_end(text) if read.by_tool else len(text)
     if read.span is None and (read.by_tool or text.endswith("\n")):
-        return Proof(None, item.header, end)
+        return ProvenPart(None, item.header, end)
     # A client may have stripped the newlines that end a command's output: its lines are there, the rest is unknown.
     if not read.by_tool and text.endswith("\n"):
         end -= 1
     first = read.span.first if read.span else 1
-    return Proof((first, first + text.count("\n", item.header, end)), item.header, end)
+    return ProvenPart((first, first + text.count("\n", item.header, end)), item.header, end)
 
 
 def _command_decisions(commands: Sequence[Pair], around: Surroundings) -> Iterator[tuple[str, Decision]]:
@@ -204,50 +228,36 @@ def _command_decisions(commands: Sequence[Pair], around: Surroundings) -> Iterat
         same = later.get(key, text) == text
         later[key] = text if same else None  # None: the outputs differ, and no text equals it
         if pair.use.id in candidates:
-            yield pair.use.id, _rerun(pair, command) if same else _keep("command_output_changed_later")
+            yield pair.use.id, _rerun(pair, command) if same else _keep(COMMAND_OUTPUT_CHANGED_LATER)
 
 
 def _rerun(pair: Pair, command: str) -> Decision:
     note = rerun_note(command)
     if note is None or len(note) >= len(pair.result.text):
-        return _keep("not_recoverable" if note is None else "short_result_kept_whole")
-    return Decision(
-        "replace",
-        "recoverable_read_only_command",
-        text=note,
-        note=note,
-        recover=CommandRecovery(command, cwd_of(pair.use)),
-        check="read_only_allowlist",
-    )
+        return _keep(NOT_RECOVERABLE if note is None else SHORT_RESULT_KEPT_WHOLE)
+    return Pointer(CommandAgain(command, cwd_of(pair.use)), RECOVERABLE_READ_ONLY_COMMAND, note, note)
 
 
-def _replace(item: _Read, proof: Proof, disk: DiskProof | None) -> Decision:
+def _point(item: _Read, part: ProvenPart, proof: FileOnDisk | FileByTranscript) -> Decision:
     text = item.pair.result.text
-    note = reread_note(item.read.path, proof.lines, verified=disk is not None)
+    on_disk = isinstance(proof, FileOnDisk)
+    note = reread_note(proof.path, proof.lines, verified=on_disk)
     if note is None:
-        return _keep("not_recoverable")
-    if len(note) >= proof.end:
-        return _keep("short_result_kept_whole")
-    return Decision(
-        "replace",
-        "replace_disk_verified" if disk else "recoverable_file_read",
-        text=note + text[proof.end :],
-        note=note,
-        recover=FileRecovery(item.read.path, item.read.cwd, proof.lines),
-        check="disk" if disk else "transcript_proxy",
-        disk=disk,
-    )
+        return _keep(NOT_RECOVERABLE)
+    if len(note) >= part.end:
+        return _keep(SHORT_RESULT_KEPT_WHOLE)
+    reason = REPLACE_DISK_VERIFIED if on_disk else RECOVERABLE_FILE_READ
+    return Pointer(proof, reason, note, note + text[part.end :])
 
 
-_MISMATCH: DiskReason = "keep_disk_mismatch"
-_KEEPS: dict[str, Decision] = {}
+_KEEPS: dict[Reason, Keep] = {}
 
 
-def _keep(reason: str) -> Decision:
+def _keep(reason: Reason) -> Keep:
     """The keep with this reason; one value serves all calls."""
     found = _KEEPS.get(reason)
     if found is None:
-        found = _KEEPS[reason] = Decision("keep", reason)
+        found = _KEEPS[reason] = Keep(reason)
     return found
 
 

@@ -11,8 +11,29 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from lcc.contract.decision import Decision
+from lcc.contract.decision import Decision, Drop, Keep, Trim
 from lcc.contract.notes import trim_note
+from lcc.contract.reasons import (
+    CALL_BEFORE_LATEST_ERROR,
+    KEPT_DEFAULT,
+    LARGE_OLD_OUTPUT_TRIMMED,
+    LATEST_ARTIFACT_EDIT,
+    LATEST_ERROR_RESULT,
+    LATEST_GIT_STATE,
+    LATEST_TASK_STATE,
+    LATEST_TOOL_RESULT,
+    LATEST_USER_QUESTION,
+    NAMED_IN_GOAL,
+    NAMED_IN_RECENT_TURNS,
+    STALE_READ_FAR_FROM_RECENT_WORK,
+    SUPERSEDED_BY_LATER_CALL,
+    TRIM_GUARD_EDITED_LATER,
+    TRIM_GUARD_ERROR,
+    TRIM_GUARD_NAMED,
+    TRIM_GUARD_POLL,
+    TRIM_GUARD_RECENT_MESSAGES,
+    Reason,
+)
 from lcc.relevance.evidence.guards import Names, errors_among, latest_error, shows_error
 from lcc.relevance.reading.calls import FileRead, command_of, cwd_of, input_strings, kind_of, named_path, written_paths
 from lcc.relevance.reading.headers import comparable
@@ -48,13 +69,13 @@ def rules_decisions(
         call_id = pair.use.id
         reason = keeps.get(call_id) or _named(pair.use, reads.get(call_id), goal, recent)
         if reason is not None:
-            decisions[call_id] = Decision("keep", reason)
+            decisions[call_id] = Keep(reason)
             continue
         superseder = facts.superseded_by.get(call_id)
         if superseder is not None:
-            decisions[call_id] = Decision("drop", f"superseded_by_later_call:{superseder}")
+            decisions[call_id] = Drop(SUPERSEDED_BY_LATER_CALL(superseder))
         elif call_id in facts.stale_reads:
-            decisions[call_id] = Decision("drop", "stale_read_far_from_recent_work")
+            decisions[call_id] = Drop(STALE_READ_FAR_FROM_RECENT_WORK)
         else:
             decisions[call_id] = _trim(pair, facts, errors, goal, recent)
     return decisions
@@ -105,62 +126,62 @@ class _LaterFacts:
             edited.update(_resolved(path, use, session_cwd) for path in written_paths(use))
 
 
-def _latest_of_each_kind(pairs: Sequence[Pair], errors: frozenset[str]) -> Mapping[str, str]:
+def _latest_of_each_kind(pairs: Sequence[Pair], errors: frozenset[str]) -> Mapping[str, Reason]:
     """The calls that stay because they are the latest of their kind, by id, with the reason."""
-    latest: dict[str, str] = {}
+    latest: dict[tuple[Reason, str], str] = {}
     for pair in pairs:
         kind = kind_of(pair.use.tool)
         if kind == "plan":
-            latest["latest_task_state"] = pair.use.id
+            latest[LATEST_TASK_STATE, ""] = pair.use.id
         elif kind == "question":
-            latest["latest_user_question"] = pair.use.id
+            latest[LATEST_USER_QUESTION, ""] = pair.use.id
         elif kind in ("edit", "write") or written_paths(pair.use):
-            latest["latest_artifact_edit"] = pair.use.id
+            latest[LATEST_ARTIFACT_EDIT, ""] = pair.use.id
         command = command_of(pair.use)
         state = _GIT_STATE.search(command) if command else None
         if state:
-            latest[f"latest_git_state {state[1]}"] = pair.use.id
+            latest[LATEST_GIT_STATE, state[1]] = pair.use.id
     newest = max(pairs, key=lambda pair: (pair.result_message, pair.use_message), default=None)
     if newest is not None:
-        latest["latest_tool_result"] = newest.use.id
+        latest[LATEST_TOOL_RESULT, ""] = newest.use.id
     error = latest_error(pairs, errors)
-    reasons = {call_id: reason.partition(" ")[0] for reason, call_id in latest.items()}
+    reasons = {call_id: reason for (reason, _), call_id in latest.items()}
     if error.before is not None:
-        reasons[error.before] = "call_before_latest_error"
+        reasons[error.before] = CALL_BEFORE_LATEST_ERROR
     if error.error is not None:
-        reasons[error.error] = "latest_error_result"
+        reasons[error.error] = LATEST_ERROR_RESULT
     return reasons
 
 
-def _named(use: ToolUse, read: FileRead | None, goal: Names, recent: Names) -> str | None:
+def _named(use: ToolUse, read: FileRead | None, goal: Names, recent: Names) -> Reason | None:
     if goal.name_call(use, read):
-        return "named_in_goal"
-    return "named_in_recent_turns" if recent.name_call(use, read) else None
+        return NAMED_IN_GOAL
+    return NAMED_IN_RECENT_TURNS if recent.name_call(use, read) else None
 
 
 def _trim(pair: Pair, facts: _LaterFacts, errors: frozenset[str], goal: Names, recent: Names) -> Decision:
     text = pair.result.text
     if len(text) <= LARGE_OUTPUT:
-        return Decision("keep", "kept_default")
+        return Keep(KEPT_DEFAULT)
     guard = _trim_guard(pair, facts, errors, goal, recent)
     if guard is not None:
-        return Decision("keep", guard)
+        return Keep(guard)
     head, tail = text[:KEPT_ENDS], text[-KEPT_ENDS:]
     note = trim_note(len(text) - len(head) - len(tail), pair.use.tool)
-    return Decision("trim", "large_old_output_trimmed", text=f"{head}\n{note}\n{tail}", note=note)
+    return Trim(LARGE_OLD_OUTPUT_TRIMMED, note, f"{head}\n{note}\n{tail}")
 
 
-def _trim_guard(pair: Pair, facts: _LaterFacts, errors: frozenset[str], goal: Names, recent: Names) -> str | None:
+def _trim_guard(pair: Pair, facts: _LaterFacts, errors: frozenset[str], goal: Names, recent: Names) -> Reason | None:
     if pair.result_message >= facts.recent_from:
-        return "trim_guard_recent_messages"
+        return TRIM_GUARD_RECENT_MESSAGES
     if kind_of(pair.use.tool) == "poll":
-        return "trim_guard_poll"
+        return TRIM_GUARD_POLL
     if pair.use.id in errors or shows_error(pair.result.text):
-        return "trim_guard_error"
+        return TRIM_GUARD_ERROR
     if pair.use.id in facts.edited_later:
-        return "trim_guard_edited_later"
+        return TRIM_GUARD_EDITED_LATER
     strings = input_strings(pair.use.input)
-    return "trim_guard_named" if goal.name_any(strings) or recent.name_any(strings) else None
+    return TRIM_GUARD_NAMED if goal.name_any(strings) or recent.name_any(strings) else None
 
 
 def _paths_of(use: ToolUse, read: FileRead | None) -> Iterable[str]:

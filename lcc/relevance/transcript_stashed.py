@@ -11,9 +11,30 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from lcc.contract.decision import Decision, StashRecovery
+from lcc.contract.decision import Decision, InStash, Keep, KeptLater, Pointer
 from lcc.contract.notes import find_note, stash_note
-from lcc.relevance.stash_policy import DEFAULT_POLICY, SHORT, StashChoice, StashPolicy, choose_for_stash
+from lcc.contract.reasons import (
+    COMMAND_OUTPUT_CHANGED_LATER,
+    COMMAND_POINTERS_DISABLED,
+    FAILED_RESULT,
+    FILE_WRITTEN_LATER,
+    NO_LOSSLESS_SUPERSEDER,
+    NOT_RECOVERABLE,
+    READ_RANGE_EMPTY,
+    READ_RANGE_UNKNOWN,
+    SHORT_RESULT_KEPT_WHOLE,
+    STASH_WRITE_FAILED,
+    STASHED,
+    Reason,
+)
+from lcc.relevance.stash_policy import (
+    DEFAULT_POLICY,
+    ForStash,
+    StashChoice,
+    StashedReason,
+    StashPolicy,
+    choose_for_stash,
+)
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.stash import Stash, StashError, Stored, bytes_of_text
 from lcc.transcript import Json, Message, Pair, Transcript, parse_payload
@@ -32,19 +53,17 @@ __all__ = [
     "write_warnings",
 ]
 
-WRITE_FAILED = "stash_write_failed:"
-JUDGED = "judged_not_needed"
 _STASHABLE_KEEPS = frozenset(
     {
-        "command_output_changed_later",
-        "command_pointers_disabled",
-        "failed_result",
-        "file_written_later",
-        "no_lossless_superseder",
-        "not_recoverable",
-        "read_range_empty",
-        "read_range_unknown",
-        SHORT,
+        COMMAND_OUTPUT_CHANGED_LATER,
+        COMMAND_POINTERS_DISABLED,
+        FAILED_RESULT,
+        FILE_WRITTEN_LATER,
+        NO_LOSSLESS_SUPERSEDER,
+        NOT_RECOVERABLE,
+        READ_RANGE_EMPTY,
+        READ_RANGE_UNKNOWN,
+        SHORT_RESULT_KEPT_WHOLE,
     }
 )
 
@@ -54,7 +73,7 @@ class ToStash(NamedTuple):
 
     id: str
     text: str
-    reason: str
+    reason: StashedReason
     tokens: int
 
 
@@ -71,21 +90,26 @@ def stash_kept(
     ``decisions`` are the rules' own. What a kept-output note points at, and what a guard keeps, is not in the
     answer. With ``stash`` None nothing is written, and the decisions are the same as if every write succeeded.
     """
-    pointed_at = {decision.kept_at for decision in decisions.values()}
+    pointed_at = {
+        decision.proof.kept_at
+        for decision in decisions.values()
+        if isinstance(decision, Pointer) and isinstance(decision.proof, KeptLater)
+    }
     kept = [
         pair
         for pair in pairs
-        if (decision := decisions.get(pair.use.id)) is not None
-        and decision.action == "keep"
+        if isinstance(decision := decisions.get(pair.use.id), Keep)
         and pair.use.id not in pointed_at
         and _may_be_stashed(decision.reason)
     ]
     choices = choose_for_stash(transcript, kept, count_tokens, policy)
-    found = {call_id: Decision("keep", choice.reason) for call_id, choice in choices.items() if not choice.stash}
+    found: dict[str, Decision] = {
+        call_id: Keep(choice) for call_id, choice in choices.items() if isinstance(choice, Reason)
+    }
     chosen = [
-        ToStash(pair.use.id, pair.result.text, choices[pair.use.id].reason, choices[pair.use.id].tokens)
+        ToStash(pair.use.id, pair.result.text, choice.reason, choice.tokens)
         for pair in kept
-        if choices[pair.use.id].stash
+        if isinstance(choice := choices[pair.use.id], ForStash)
     ]
     found.update(stash_decisions(chosen, stash))
     return found
@@ -95,7 +119,7 @@ def stash_removed(
     pairs: Sequence[Pair], count_tokens: Callable[[str], int], stash: Stash | None
 ) -> dict[str, Decision]:
     """Decisions that stash exactly these results: a judge would remove them, so the policy is not asked."""
-    chosen = [ToStash(p.use.id, p.result.text, JUDGED, count_tokens(p.result.text)) for p in pairs]
+    chosen = [ToStash(p.use.id, p.result.text, "judged_not_needed", count_tokens(p.result.text)) for p in pairs]
     return stash_decisions(chosen, stash)
 
 
@@ -113,12 +137,12 @@ def stash_decisions(chosen: Sequence[ToStash], stash: Stash | None) -> dict[str,
     return {
         item.id: _decision(item, len(contents[index]), shas[index], notes[index], outcomes[index])
         if shorter[index]
-        else Decision("keep", SHORT)
+        else Keep(SHORT_RESULT_KEPT_WHOLE)
         for index, item in enumerate(chosen)
     }
 
 
-def stash_decision(text: str, reason: str, tokens: int, stash: Stash | None) -> Decision:
+def stash_decision(text: str, reason: StashedReason, tokens: int, stash: Stash | None) -> Decision:
     """``stash_decisions`` for one text."""
     return stash_decisions([ToStash("", text, reason, tokens)], stash)[""]
 
@@ -127,9 +151,9 @@ def write_warnings(decisions: Mapping[str, Decision]) -> tuple[str, ...]:
     """One line for each kind of error that kept results out of the stash; () when there was none."""
     counts: dict[str, int] = {}
     for decision in decisions.values():
-        if decision.reason.startswith(WRITE_FAILED):
-            counts[decision.reason] = counts.get(decision.reason, 0) + 1
-    return tuple(f"{reason}: {count} results were kept" for reason, count in counts.items())
+        if decision.reason.kind is STASH_WRITE_FAILED:
+            counts[decision.reason.code] = counts.get(decision.reason.code, 0) + 1
+    return tuple(f"{code}: {count} results were kept" for code, count in counts.items())
 
 
 def verify_stashed(original: Json, compacted: Json, stash: Stash) -> list[Violation]:
@@ -185,16 +209,9 @@ def _unfollowed(named: Sequence[tuple[Change, str, bytes]], stash: Stash) -> lis
 def _decision(item: ToStash, size: int, sha256: str, note: str, outcome: Stored | OSError | None) -> Decision:
     if isinstance(outcome, OSError):
         name = errno.errorcode.get(outcome.errno or 0, type(outcome).__name__)
-        return Decision("keep", WRITE_FAILED + name)
-    return Decision(
-        "replace",
-        f"stashed:{item.reason}",
-        text=note,
-        note=note,
-        recover=StashRecovery(sha256, item.tokens, size),
-        check="stash",
-    )
+        return Keep(STASH_WRITE_FAILED(name))
+    return Pointer(InStash(sha256, item.tokens, size), STASHED(item.reason), note, note)
 
 
-def _may_be_stashed(reason: str) -> bool:
-    return reason in _STASHABLE_KEEPS or reason.startswith("keep_disk_")
+def _may_be_stashed(reason: Reason) -> bool:
+    return reason in _STASHABLE_KEEPS or reason.code.startswith("keep_disk_")

@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 import orjson
 
 from lcc.compaction.workspace import with_session_root
+from lcc.contract.modes import FILE_MODES, RulesMode
 from lcc.contract.report import Report
 from lcc.explain.grouped import Listed, explain
 from lcc.relevance import TranscriptCompactionRequest, run_pass
@@ -24,7 +25,7 @@ from lcc.tokens import Calibration, TokenEstimator, calibrate, context_tokens, c
 from lcc.transcript import Json, SessionReader, Transcript
 
 MAX_SESSION_BYTES = 512 * 1024 * 1024
-MODES = ("recoverable", "stashed")
+MODES = FILE_MODES
 """What the rules could free, without the stash and with it."""
 WINDOWS = (200_000, 1_000_000)
 """The context windows that clients use, in tokens; the smallest that fits what was seen is taken."""
@@ -61,7 +62,7 @@ class Measured:
     window: int
     tokens: int
     """Tokens of the conversation itself, estimated: without the client's tools and system prompt."""
-    freeable: dict[str, Freeable]
+    freeable: dict[RulesMode, Freeable]
     largest: tuple[Listed, ...]
     """The largest results that the wider of the modes would take out."""
 
@@ -169,7 +170,7 @@ class Watched:
         self._calibration = calibrate(usage_steps(documents), counter(self._model))
         self._calibrated_at = self._read
 
-    def _dry_run(self, transcript: Transcript, mode: str) -> Report:
+    def _dry_run(self, transcript: Transcript, mode: RulesMode) -> Report:
         asked = TranscriptCompactionRequest(
             payload=None, provider="rules", rules_mode=mode, preserve_recent=self._preserve_recent
         )

@@ -5,8 +5,32 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lcc.contract.decision import CommandRecovery, Decision, DiskProof, FileRecovery, StashRecovery
-from lcc.contract.report import PassFacts, Record, Removed, build_report, decision_record
+from lcc.contract.decision import (
+    CommandAgain,
+    Decision,
+    Drop,
+    FileOnDisk,
+    InStash,
+    Keep,
+    KeptLater,
+    Pointer,
+    Trim,
+    Verdict,
+)
+from lcc.contract.reasons import (
+    CALL_AND_RESULT_NOT_NEEDED,
+    CALL_KEPT_RESULT_TRIMMED,
+    IDENTICAL_OUTPUT_KEPT_LATER,
+    KEEP_DISK_MISMATCH,
+    LATEST_ERROR_RESULT,
+    NO_LOSSLESS_SUPERSEDER,
+    NOT_RECOVERABLE,
+    PINNED_FIRST_MESSAGE,
+    RECOVERABLE_READ_ONLY_COMMAND,
+    REPLACE_DISK_VERIFIED,
+    STASHED,
+)
+from lcc.contract.report import PassFacts, Record, Removed, build_report, decision_record, pointer_record
 from lcc.contract.request import TranscriptCompactionRequest
 from lcc.transcript import Message, Pair, ToolResult, ToolUse, Transcript
 
@@ -25,47 +49,27 @@ def pair(call_id: str, tool: str, given: dict[str, Any], text: str, message: int
 def read_decision(path: str, lines: tuple[int, int] | None = None) -> Decision:
     span = f" (lines {lines[0]}-{lines[1]})" if lines else ""
     note = f"[removed: re-read {path}{span} to recover; content verified on disk at compaction time]"
-    return Decision(
-        "replace",
-        "replace_disk_verified",
-        text=note,
-        note=note,
-        recover=FileRecovery(path, "/home/you/shop", lines),
-        check="disk",
-        disk=DiskProof(path, path, SHA),
-    )
+    return Pointer(FileOnDisk(path, "/home/you/shop", lines, path, path, SHA), REPLACE_DISK_VERIFIED, note, note)
 
 
 def stash_decision(tokens: int = 812) -> Decision:
     note = f"[removed: {tokens} tokens · lcc recall {SHA[:12]}]"
-    return Decision(
-        "replace",
-        "stashed:not_recoverable",
-        text=note,
-        note=note,
-        recover=StashRecovery(SHA, tokens, tokens * 4),
-        check="stash",
-    )
+    return Pointer(InStash(SHA, tokens, tokens * 4), STASHED("not_recoverable"), note, note)
 
 
 def command_decision(command: str) -> Decision:
     note = f"[removed: re-run `{command}` to recover]"
-    recover = CommandRecovery(command, "/home/you/shop")
-    return Decision(
-        "replace", "recoverable_read_only_command", text=note, note=note, recover=recover, check="read_only_allowlist"
-    )
+    return Pointer(CommandAgain(command, "/home/you/shop"), RECOVERABLE_READ_ONLY_COMMAND, note, note)
 
 
 def dedupe_decision(kept_at: str) -> Decision:
     note = f"[identical output kept at {kept_at}]"
-    return Decision("dedupe", "identical_output_kept_later", text=note, note=note, kept_at=kept_at)
+    return Pointer(KeptLater(kept_at), IDENTICAL_OUTPUT_KEPT_LATER, note, note)
 
 
-PINNED = Decision("keep", "pinned_first_message", source="pin")
-DROPPED = Decision("drop", "call_and_result_not_needed", source="jev", keep_call=0.1, keep_result=0.2, score=0.2)
-TRIMMED = Decision(
-    "trim", "call_kept_result_trimmed", source="jev", text="m" * 300, keep_call=0.9, keep_result=0.1, score=0.9
-)
+PINNED = Keep(PINNED_FIRST_MESSAGE, "pin")
+DROPPED = Drop(CALL_AND_RESULT_NOT_NEEDED, "jev", Verdict(0.1, 0.2))
+TRIMMED = Trim(CALL_KEPT_RESULT_TRIMMED, "m", "m" * 300, "jev", Verdict(0.9, 0.1))
 
 ONE_OF_EACH: list[tuple[Pair, Decision]] = [
     (pair("toolu_1", "Glob", {"pattern": "**/*.py"}, "x" * 400), PINNED),
@@ -75,8 +79,8 @@ ONE_OF_EACH: list[tuple[Pair, Decision]] = [
     (pair("toolu_5", "Bash", {"command": "ls -la src"}, "l" * 700, 9), command_decision("ls -la src")),
     (pair("toolu_6", "WebFetch", {"url": "https://example.org/tax"}, "w" * 2000, 11), DROPPED),
     (pair("toolu_7", "mcp__tracker__get", {"id": 7}, "m" * 1500, 13), TRIMMED),
-    (pair("toolu_8", "Read", {"file_path": "src/mail.py"}, "z" * 5000, 15), Decision("keep", "keep_disk_mismatch")),
-    (pair("toolu_9", "Bash", {"command": "make"}, "e" * 1200, 17), Decision("keep", "latest_error_result")),
+    (pair("toolu_8", "Read", {"file_path": "src/mail.py"}, "z" * 5000, 15), Keep(KEEP_DISK_MISMATCH)),
+    (pair("toolu_9", "Bash", {"command": "make"}, "e" * 1200, 17), Keep(LATEST_ERROR_RESULT)),
 ]
 
 
@@ -92,8 +96,10 @@ def report_of(decided: list[tuple[Pair, Decision]], **more: Any) -> dict[str, An
     transcript = Transcript("claude-code", tuple(messages), cwd="/home/you/shop", session_id="7d0c2a5e")
     records: list[Record] = []
     for found, decision in decided:
-        removed = Removed(SHA, len(found.result.text)) if decision.action in ("dedupe", "replace") else None
-        records.append(decision_record(found, decision, removed))
+        if isinstance(decision, Pointer):
+            records.append(pointer_record(found, decision, Removed(SHA, len(found.result.text))))
+        else:
+            records.append(decision_record(found, decision))
     facts: dict[str, Any] = {
         "rules_mode": "stashed",
         "recoverability_check": "disk",
@@ -118,13 +124,13 @@ def large_report(calls: int, seed: int = 4) -> dict[str, Any]:
         call_id, roll = f"toolu_{number:05d}", chance.random()
         if roll < 0.4:
             path = chance.choice(files)
-            decision = read_decision(path, (1, 200)) if roll < 0.25 else Decision("keep", "keep_disk_mismatch")
+            decision = read_decision(path, (1, 200)) if roll < 0.25 else Keep(KEEP_DISK_MISMATCH)
             decided.append((pair(call_id, "Read", {"file_path": path}, "r" * size, number), decision))
         elif roll < 0.8:
-            decision = stash_decision(size // 4) if roll < 0.55 else Decision("keep", "not_recoverable")
+            decision = stash_decision(size // 4) if roll < 0.55 else Keep(NOT_RECOVERABLE)
             command = chance.choice(["pytest -q tests/cart", "git status", "npm run build", "rg -n total src"])
             decided.append((pair(call_id, "Bash", {"command": command}, "b" * size, number), decision))
         else:
-            kept = Decision("keep", "no_lossless_superseder")
+            kept = Keep(NO_LOSSLESS_SUPERSEDER)
             decided.append((pair(call_id, "Grep", {"pattern": "class Cart"}, "g" * size, number), kept))
     return report_of(decided)

@@ -10,8 +10,8 @@ import pytest
 from cli.cli_world import SHARED_SESSIONS, World
 from cli.report_world import ONE_OF_EACH, pair, report_of
 
-from lcc.contract.decision import Decision
-from lcc.contract.reasons import REASONS, family, in_words
+from lcc.contract.decision import Drop, Keep
+from lcc.contract.reasons import REASONS, SUPERSEDED_BY_LATER_CALL, Reason, family, in_words
 from lcc.explain.grouped import ReportError, cache_words, explain, read_report, way_back
 
 SNAPSHOT = Path(__file__).parent / "explanation.txt"
@@ -46,9 +46,7 @@ def renew() -> None:
 
 def test_it_groups_by_decision_and_reason() -> None:
     """What was removed first, most freed first; reasons with a detail are one group."""
-    more = [
-        (pair(f"t{n}", "Read", {}, "x" * 900), Decision("drop", f"superseded_by_later_call:t{n + 1}")) for n in range(3)
-    ]
+    more = [(pair(f"t{n}", "Read", {}, "x" * 900), Drop(SUPERSEDED_BY_LATER_CALL(f"t{n + 1}"))) for n in range(3)]
 
     explanation = explain(report_of([*ONE_OF_EACH, *more]))
 
@@ -139,7 +137,7 @@ def test_what_is_no_json_object_is_bad_input(world: World, raw: bytes) -> None:
 def test_nothing_in_a_report_reaches_the_terminal_as_a_control_code(world: World) -> None:
     """Tool names, subjects, reasons and paths are printed as text in one line."""
     found = pair(HOSTILE, HOSTILE, {"command": HOSTILE}, "x" * 500)
-    report = report_of([(found, Decision("keep", HOSTILE))], warnings=[HOSTILE], workspace_root=HOSTILE)
+    report = report_of([(found, Keep(Reason(HOSTILE, "words")))], warnings=[HOSTILE], workspace_root=HOSTILE)
     report["objective"] = HOSTILE
 
     ran = world.lcc("explain", write(world, report))

@@ -17,7 +17,8 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from lcc.contract.decision import Decision
+from lcc.contract.decision import Keep
+from lcc.contract.reasons import Reason
 from lcc.explain.html import FATES, page
 
 HOSTILE = '</script><script>document.title="taken"</script><img src=x onerror=document.title="taken">&quot;<!--'
@@ -275,7 +276,7 @@ def test_nothing_in_a_report_is_taken_as_markup(show: Any) -> None:
     """Hostile names of tools, files, reasons and goals are shown as they are."""
     found = pair(HOSTILE, HOSTILE, {"command": HOSTILE}, "x" * 3000)
     report = report_of(
-        [(found, read_decision(HOSTILE)), (pair("t2", "toString", {}, "y" * 50), Decision("keep", HOSTILE))],
+        [(found, read_decision(HOSTILE)), (pair("t2", "toString", {}, "y" * 50), Keep(Reason(HOSTILE, "words")))],
         warnings=[HOSTILE],
         workspace_root=HOSTILE,
     )

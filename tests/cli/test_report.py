@@ -10,7 +10,8 @@ import pytest
 from cli.cli_world import SHARED_SESSIONS, World
 from cli.report_world import ONE_OF_EACH, pair, report_of
 
-from lcc.contract.decision import Decision
+from lcc.contract.decision import Keep
+from lcc.contract.reasons import NOT_RECOVERABLE
 from lcc.contract.report import JudgeFacts, decision_record, input_chars, subject
 from lcc.contract.request import TranscriptCompactionRequest
 
@@ -130,7 +131,7 @@ def test_shared_sessions_are_there() -> None:
 def test_worth_it_needs_something_removed() -> None:
     """Asking for nothing does not make nothing worth it."""
     request = TranscriptCompactionRequest({}, provider="rules", min_reduction=0.0)
-    nothing = report_of([(pair("t", "Read", {}, "x"), Decision("keep", "not_recoverable"))], request=request)
+    nothing = report_of([(pair("t", "Read", {}, "x"), Keep(NOT_RECOVERABLE))], request=request)
 
     assert nothing["reduction_ratio"] == 0
     assert nothing["worth_it"] is False

@@ -13,8 +13,8 @@ import pytest
 from judge.judge_world import SHARED, call, jev_at, judge, session, transcript_of
 from judge.system_one_server import Asked, Step, always, answers, http, system_one
 
+from lcc.contract.decision import Verdict
 from lcc.judge import cache as cache_module
-from lcc.judge.answers import Verdict
 from lcc.judge.cache import HEADER, DecisionCache, decision_key
 from lcc.judge.errors import DecisionsCacheError
 from lcc.relevance.policies import edits_of
@@ -326,7 +326,7 @@ class TestFile:
         file = tmp_path / "decisions"
         program = """
 import sys
-from lcc.judge.answers import Verdict
+from lcc.contract.decision import Verdict
 from lcc.judge.cache import DecisionCache
 for n in range(10):
     cache = DecisionCache.open(sys.argv[1])

@@ -6,7 +6,8 @@ import pytest
 from judge.judge_world import jev_at, judge, session, transcript_of
 from judge.system_one_server import always, answers, http, system_one
 
-from lcc.judge.answers import Verdict
+from lcc.contract.decision import Keep, Trim, Verdict
+from lcc.contract.reasons import TRIM_NOT_SHORTER
 from lcc.relevance.transcript_judged import decide_pair, trimmed
 from lcc.transcript import Pair, apply_edits
 
@@ -37,9 +38,10 @@ def test_table(keep_call: float, keep_result: float, action: str, reason: str) -
     """Each row of the seed's table, on both sides of the default threshold and on it."""
     decision = decide_pair(pair_of("x" * 900), Verdict(keep_call, keep_result), 0.5, 300, "jev")
 
-    assert (decision.action, decision.reason, decision.source) == (action, reason, "jev")
-    assert (decision.keep_call, decision.keep_result) == (keep_call, keep_result)
-    assert decision.score == max(keep_call, keep_result)
+    assert (decision.action, decision.reason.code, decision.source) == (action, reason, "jev")
+    assert decision.verdict == (keep_call, keep_result)
+    assert decision.verdict is not None
+    assert decision.verdict.score == max(keep_call, keep_result)
 
 
 def test_threshold_is_the_callers() -> None:
@@ -57,8 +59,7 @@ def test_trim_is_head_and_one_note_line(head_chars: int) -> None:
 
     decision = decide_pair(pair_of(text, "Bash"), Verdict(0.9, 0.1), 0.5, head_chars, "jev")
 
-    assert decision.text is not None
-    assert decision.note is not None
+    assert isinstance(decision, Trim)
     assert decision.text.startswith(text[:head_chars])
     rest = decision.text[head_chars:].removeprefix("\n")
     assert rest == decision.note
@@ -73,9 +74,9 @@ def test_trim_head_is_300_characters_by_default() -> None:
     with system_one(always(lambda name: 0.9 if name.startswith("keep_call_") else 0.1)) as server:
         outcome = judge(transcript_of(session(6)), jev_at(server.url))
 
-    text = outcome.decisions["t1"].text
-    assert text is not None
-    assert text.rindex("\n") in (299, 300)
+    trim = outcome.decisions["t1"]
+    assert isinstance(trim, Trim)
+    assert trim.text.rindex("\n") in (299, 300)
 
 
 @pytest.mark.parametrize("length", [0, 10, 300, 301, 340])
@@ -83,24 +84,25 @@ def test_trim_that_is_not_shorter_is_a_keep(length: int) -> None:
     """Where head and note line would be as long as the result, the result stays."""
     decision = decide_pair(pair_of("y" * length), Verdict(0.9, 0.1), 0.5, 300, "jev")
 
-    assert (decision.action, decision.reason, decision.text) == ("keep", "trim_not_shorter", None)
+    assert decision == Keep(TRIM_NOT_SHORTER, "jev", Verdict(0.9, 0.1))
 
 
 def test_trimmed_result_is_not_trimmed_again() -> None:
     """The note of an earlier trim stays true: a second trim would count the wrong characters."""
-    _, once = trimmed(pair_of("z" * 5000), 300)
-    assert once is not None
+    made = trimmed(pair_of("z" * 5000), 300)
+    assert made is not None
+    _, once = made
 
     for head_chars in (0, 10, 300):
-        assert trimmed(pair_of(once), head_chars) == (None, None)
+        assert trimmed(pair_of(once), head_chars) is None
 
 
 def test_note_of_a_tool_with_a_line_break_is_one_line() -> None:
     """A tool's name cannot break the note line."""
-    note, _ = trimmed(pair_of("z" * 5000, "Ba\nsh"), 300)
+    made = trimmed(pair_of("z" * 5000, "Ba\nsh"), 300)
 
-    assert note is not None
-    assert "\n" not in note
+    assert made is not None
+    assert "\n" not in made[0]
 
 
 def test_two_questions_for_each_unpinned_pair_and_none_for_a_pinned_one() -> None:

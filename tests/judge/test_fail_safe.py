@@ -17,6 +17,7 @@ import trustme
 from judge.judge_world import KEY, jev_at, judge, laya_at, session, transcript_of
 from judge.system_one_server import Asked, Step, always, answers, closed_port, http, system_one
 
+from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE, NO_CANDIDATES, NOT_JUDGED_FAIL_SAFE
 from lcc.judge import client
 from lcc.relevance.transcript_judged import JudgedOutcome
 
@@ -26,7 +27,7 @@ FIRST, SECOND = [f"t{n}" for n in range(1, 9)], [f"t{n}" for n in range(9, 17)]
 
 def kept_by_fail_safe(outcome: JudgedOutcome, ids: list[str], reason: str = "not_judged_fail_safe") -> bool:
     found = [outcome.decisions[i] for i in ids]
-    return all((d.action, d.source, d.reason, d.text) == ("keep", "fail_safe", reason, None) for d in found)
+    return all((d.action, d.source, d.reason.code, d.verdict) == ("keep", "fail_safe", reason, None) for d in found)
 
 
 def no_secret_in(outcome: JudgedOutcome) -> bool:
@@ -52,7 +53,7 @@ def test_no_key_or_no_network_keeps_everything(provider: str, environ: dict[str,
     outcome = judge(SESSION, environ, provider=provider)
 
     assert (outcome.provider_used, outcome.degraded, outcome.semantic_guarantee) == ("jev", True, "none")
-    assert outcome.degradation_reason == "jev_unavailable_fail_safe"
+    assert outcome.degradation_reason == JEV_UNAVAILABLE_FAIL_SAFE
     assert kept_by_fail_safe(outcome, FIRST + SECOND, "jev_unavailable_fail_safe")
     assert (outcome.requests, outcome.state_tokens, outcome.jev_model_resolved) == (None, None, None)
     assert len(outcome.warnings) == 1
@@ -140,7 +141,7 @@ def test_every_request_fails(name: str) -> None:
         outcome = judge(SESSION, jev_at(server.url), max_workers=1)
 
     assert (outcome.provider_used, outcome.degraded, outcome.semantic_guarantee) == ("degraded", True, "none")
-    assert outcome.degradation_reason == "not_judged_fail_safe"
+    assert outcome.degradation_reason == NOT_JUDGED_FAIL_SAFE
     assert kept_by_fail_safe(outcome, FIRST + SECOND)
     assert words in " ".join(outcome.warnings)
     assert outcome.requests == 2
@@ -163,7 +164,7 @@ def test_one_request_of_two_fails(name: str) -> None:
 
     assert (outcome.provider_used, outcome.degraded) == ("jev+partial_fail_safe", True)
     assert outcome.semantic_guarantee == "partial"
-    assert outcome.degradation_reason == "not_judged_fail_safe"
+    assert outcome.degradation_reason == NOT_JUDGED_FAIL_SAFE
     assert kept_by_fail_safe(outcome, FIRST)
     assert {outcome.decisions[i].action for i in SECOND} == {"drop"}
     assert {outcome.decisions[i].source for i in SECOND} == {"jev"}
@@ -376,8 +377,8 @@ def test_answer_that_is_none_keeps_that_call(name: str, question: str) -> None:
         outcome = judge(SESSION, jev_at(server.url))
 
     decision = outcome.decisions["t3"]
-    assert (decision.action, decision.source, decision.reason) == ("keep", "fail_safe", f"{kind}:{question}")
-    assert (decision.keep_call, decision.keep_result, decision.score) == (None, None, None)
+    assert (decision.action, decision.source, decision.reason.code) == ("keep", "fail_safe", f"{kind}:{question}")
+    assert decision.verdict is None
     assert outcome.warnings == (f"{kind}:{question}",)
     assert {outcome.decisions[i].action for i in FIRST + SECOND if i != "t3"} == {"drop"}
     assert (outcome.provider_used, outcome.degraded, outcome.semantic_guarantee) == ("jev", False, "judged")
@@ -389,7 +390,7 @@ def test_no_usable_answer_at_all_is_not_called_judged() -> None:
         outcome = judge(SESSION, jev_at(server.url))
 
     assert (outcome.provider_used, outcome.degraded, outcome.semantic_guarantee) == ("degraded", True, "none")
-    assert outcome.decisions["t1"].reason == "jev_missing_answer:keep_call_t1"
+    assert outcome.decisions["t1"].reason.code == "jev_missing_answer:keep_call_t1"
     assert len(outcome.warnings) == 32
 
 
@@ -421,7 +422,7 @@ def test_nothing_to_score(provider: str, payload: Any) -> None:
 
     assert outcome.provider_used == ("laya" if provider == "laya" else "jev")
     assert (outcome.degraded, outcome.semantic_guarantee) == (False, "none")
-    assert outcome.degradation_reason == "no_candidates"
+    assert outcome.degradation_reason == NO_CANDIDATES
     assert outcome.decisions == {}
     assert server.asked == []
 

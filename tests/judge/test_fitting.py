@@ -11,6 +11,7 @@ import pytest
 from judge.judge_world import SHARED, call, jev_at, judge, session, transcript_of
 from judge.system_one_server import SystemOneServer, always, system_one
 
+from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE
 from lcc.judge.errors import TranscriptFitError
 from lcc.judge.fitting import StateBudget, fit_state
 from lcc.judge.plan import Limits, Plan, plan_requests
@@ -264,7 +265,7 @@ class TestFailsClosed:
         payload: Any = session(40)
         payload["messages"][0]["text"] = "x " * 60000
 
-        assert judge(transcript_of(payload), {"HOME": "/nonexistent"}).degradation_reason == "jev_unavailable_fail_safe"
+        assert judge(transcript_of(payload), {"HOME": "/nonexistent"}).degradation_reason == JEV_UNAVAILABLE_FAIL_SAFE
 
 
 class TestRequests:

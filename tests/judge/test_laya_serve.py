@@ -19,6 +19,7 @@ import pytest
 from judge.judge_world import KEY, SHARED, jev_at, judge, laya_at, session, transcript_of
 from judge.system_one_server import closed_port
 
+from lcc.contract.reasons import NO_CANDIDATES
 from lcc.judge.plan import Limits, plan_requests
 from lcc.judge.state import Stage, entries_of, render
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript
@@ -121,7 +122,7 @@ def test_shared_sessions(server: str, file: Path | None) -> None:
     assert outcome.warnings == ()
     assert not outcome.degraded
     if not outcome.decisions:
-        assert outcome.degradation_reason == "no_candidates"
+        assert outcome.degradation_reason == NO_CANDIDATES
         return
     assert outcome.semantic_guarantee == "judged"
     assert {d.action for d in outcome.decisions.values()} == {"drop"}

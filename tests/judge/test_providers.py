@@ -11,6 +11,7 @@ import pytest
 from judge.judge_world import KEY, jev_at, judge, laya_at, session, transcript_of
 from judge.system_one_server import Asked, Step, always, answers, closed_port, http, system_one
 
+from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE, LAYA_UNAVAILABLE_FAIL_SAFE
 from lcc.contract.request import RequestError, TranscriptCompactionRequest
 from lcc.judge.settings import Server, Unavailable, default_key_file, is_loopback, jev_server, laya_server
 
@@ -61,8 +62,8 @@ def test_laya_that_is_not_there(calls: int) -> None:
     outcome = judge(transcript_of(session(calls)), laya_at(f"http://127.0.0.1:{closed_port()}"), provider="laya")
 
     assert (outcome.provider_used, outcome.degraded, outcome.semantic_guarantee) == ("laya", True, "none")
-    assert outcome.degradation_reason == "laya_unavailable_fail_safe"
-    assert {(d.action, d.reason, d.source) for d in outcome.decisions.values()} == {
+    assert outcome.degradation_reason == LAYA_UNAVAILABLE_FAIL_SAFE
+    assert {(d.action, d.reason.code, d.source) for d in outcome.decisions.values()} == {
         ("keep", "laya_unavailable_fail_safe", "fail_safe")
     }
 
@@ -113,7 +114,7 @@ class TestAuto:
         port = closed_port()
         outcome = judge(SESSION, laya_at(f"http://127.0.0.1:{port}"), provider="auto")
 
-        assert (outcome.provider_used, outcome.degradation_reason) == ("jev", "jev_unavailable_fail_safe")
+        assert (outcome.provider_used, outcome.degradation_reason) == ("jev", JEV_UNAVAILABLE_FAIL_SAFE)
         assert "there is no key" in outcome.warnings[0]
         assert f"no Laya server answers at 127.0.0.1:{port}" in outcome.warnings[0]
 
@@ -140,14 +141,14 @@ class TestAuto:
             outcome = judge(SESSION, laya_at(f"http://127.0.0.1:{web.server_port}"), provider="auto")
             web.shutdown()
 
-        assert outcome.degradation_reason == "jev_unavailable_fail_safe"
+        assert outcome.degradation_reason == JEV_UNAVAILABLE_FAIL_SAFE
         assert posted == []
 
     def test_laya_elsewhere_is_not_asked(self) -> None:
         """A Laya server on another host has to be asked for by name."""
         outcome = judge(SESSION, laya_at("http://192.0.2.7:8000"), provider="auto")
 
-        assert outcome.degradation_reason == "jev_unavailable_fail_safe"
+        assert outcome.degradation_reason == JEV_UNAVAILABLE_FAIL_SAFE
         assert "is not on this machine" in outcome.warnings[0]
 
     def test_jev_that_fails_is_not_replaced_by_laya(self) -> None:
@@ -323,7 +324,7 @@ def test_key_that_no_header_can_carry(key: str) -> None:
         outcome = judge(SESSION, jev_at(server.url) | {"TYPESAFE_API_KEY": key})
 
     assert server.asked == []
-    assert outcome.degradation_reason == "jev_unavailable_fail_safe"
+    assert outcome.degradation_reason == JEV_UNAVAILABLE_FAIL_SAFE
     assert key not in repr(outcome)
 
 

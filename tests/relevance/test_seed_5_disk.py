@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from relevance.made_session import REMINDER, Answer, MadeSession, long_text, numbered
 
+from lcc.contract.reasons import KEEP_DISK_MISSING
 from lcc.relevance import verify_recoverable
 from lcc.relevance.evidence.disk import read_file
 
@@ -344,7 +345,7 @@ def as_another_user(*, if_needed: bool) -> Iterator[None]:
 @pytest.mark.parametrize("path", ["/a\0b", "/a\ud800b", "/" + "x" * 10_000, "", "relative", "/a\nb"])
 def test_no_path_makes_the_disk_check_fail(path: str) -> None:
     """Issue: the disk check survives any path that a transcript can hold."""
-    assert read_file(path) == "keep_disk_missing"
+    assert read_file(path) is KEEP_DISK_MISSING
 
 
 def test_a_link_within_its_folder_is_followed(work: Workspace) -> None:

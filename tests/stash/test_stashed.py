@@ -9,8 +9,24 @@ from pathlib import Path
 import pytest
 from stash.tampering import damage
 
-from lcc.contract.decision import Decision, StashRecovery
-from lcc.relevance.stash_policy import StashChoice, StashPolicy, choose_for_stash
+from lcc.contract.decision import Decision, InStash, Keep, KeptLater, Pointer
+from lcc.contract.reasons import (
+    CALL_BEFORE_LATEST_ERROR,
+    DUPLICATE_TOOL_USE_ID,
+    FILE_WRITTEN_LATER,
+    IDENTICAL_OUTPUT_KEPT_LATER,
+    KEEP_DISK_MISMATCH,
+    KEEP_DISK_MISSING,
+    LATEST_ERROR_RESULT,
+    NAMED_IN_GOAL_OR_RECENT_TURNS,
+    NOT_RECOVERABLE,
+    NOT_STASH_ELIGIBLE,
+    SHORT_RESULT_KEPT_WHOLE,
+    STASH_WRITE_FAILED,
+    STASHED,
+    Reason,
+)
+from lcc.relevance.stash_policy import ForStash, StashChoice, StashedReason, StashPolicy, choose_for_stash
 from lcc.relevance.transcript_stashed import (
     stash_decision,
     stash_kept,
@@ -74,10 +90,12 @@ class Session:
         ("mcp__tracker__list", {}, "old_tool_output"),
     ],
 )
-def test_an_old_long_result_goes_with_the_reason_of_its_kind(tool: str, given: dict[str, Json], reason: str) -> None:
+def test_an_old_long_result_goes_with_the_reason_of_its_kind(
+    tool: str, given: dict[str, Json], reason: StashedReason
+) -> None:
     """Every kind of tool output can be stashed."""
     choice = Session().call("a", tool, given, LONG).filler().choices()["a"]
-    assert choice == StashChoice(True, reason, count(LONG))
+    assert choice == ForStash(reason, count(LONG))
 
 
 @pytest.mark.parametrize(
@@ -92,31 +110,33 @@ def test_an_old_long_result_goes_with_the_reason_of_its_kind(tool: str, given: d
 )
 def test_plans_questions_and_resume_trailers_stay(tool: str, given: dict[str, Json], text: str) -> None:
     """However old they are."""
-    assert Session().call("a", tool, given, text).filler().choices()["a"] == StashChoice(False, "not_stash_eligible")
+    assert Session().call("a", tool, given, text).filler().choices()["a"] == NOT_STASH_ELIGIBLE
 
 
 def test_the_newest_messages_stay_to_the_message() -> None:
     """A result is recent when it stands among the policy's newest messages."""
     policy = StashPolicy(recent_messages=10)
-    assert not Session().call("a", "Bash", {"command": "make"}, LONG).filler(9).choices(policy)["a"].stash
-    assert Session().call("a", "Bash", {"command": "make"}, LONG).filler(10).choices(policy)["a"].stash
+    assert not isinstance(
+        Session().call("a", "Bash", {"command": "make"}, LONG).filler(9).choices(policy)["a"], ForStash
+    )
+    assert isinstance(Session().call("a", "Bash", {"command": "make"}, LONG).filler(10).choices(policy)["a"], ForStash)
 
 
 def test_an_error_stays_until_the_same_call_succeeded() -> None:
     """A failed test run goes only once the same command has passed later."""
     session = Session().call("bad", "Bash", {"command": "pytest -q"}, LONG, is_error=True)
-    assert session.filler().choices()["bad"].reason == "not_stash_eligible"
+    assert session.filler().choices()["bad"] == NOT_STASH_ELIGIBLE
     session.call("other", "Bash", {"command": "pytest -q tests/x"}, LONG, is_error=False)
-    assert session.filler().choices()["bad"].reason == "not_stash_eligible"
+    assert session.filler().choices()["bad"] == NOT_STASH_ELIGIBLE
     session.call("good", "Bash", {"command": "pytest -q"}, "ok", is_error=False)
-    assert session.filler().choices()["bad"] == StashChoice(True, "error_overcome", count(LONG))
+    assert session.filler().choices()["bad"] == ForStash("error_overcome", count(LONG))
 
 
 def test_an_error_that_came_back_stays() -> None:
     """Success before the failure overcomes nothing."""
     session = Session().call("good", "Bash", {"command": "pytest -q"}, "ok", is_error=False)
     session.call("bad", "Bash", {"command": "pytest -q"}, LONG, is_error=True)
-    assert not session.filler().choices()["bad"].stash
+    assert not isinstance(session.filler().choices()["bad"], ForStash)
 
 
 @pytest.mark.parametrize(
@@ -130,15 +150,17 @@ def test_a_result_that_the_newest_turns_quote_stays(later: str) -> None:
     """Distinctive words that come back in a late text keep the result that they came from."""
     text = LONG + "src/widgets/tree.py:12: def build_widget_tree(node):\n"
     session = Session().call("a", "Bash", {"command": "make"}, text).filler()
-    assert session.choices()["a"].stash
-    assert not session.say(later).choices()["a"].stash
+    assert isinstance(session.choices()["a"], ForStash)
+    assert not isinstance(session.say(later).choices()["a"], ForStash)
 
 
 def test_words_of_the_language_keep_nothing() -> None:
     """Long plain words are in every text."""
     text = LONG + "configuration environment application development"
     session = Session().call("a", "Bash", {"command": "make"}, text).filler()
-    assert session.say("The configuration environment application development is done").choices()["a"].stash
+    assert isinstance(
+        session.say("The configuration environment application development is done").choices()["a"], ForStash
+    )
 
 
 def test_only_the_latest_source_of_a_quoted_value_stays() -> None:
@@ -146,8 +168,8 @@ def test_only_the_latest_source_of_a_quoted_value_stays() -> None:
     text = LONG + "src/widgets/tree.py build_widget_tree"
     session = Session().call("old", "Bash", {"command": "make"}, text).call("new", "Bash", {"command": "make"}, text)
     choices = session.filler().say("src/widgets/tree.py has build_widget_tree").choices()
-    assert choices["old"].stash
-    assert not choices["new"].stash
+    assert isinstance(choices["old"], ForStash)
+    assert not isinstance(choices["new"], ForStash)
 
 
 def test_an_input_counts_as_a_use_and_the_users_own_words_do_not() -> None:
@@ -155,17 +177,17 @@ def test_an_input_counts_as_a_use_and_the_users_own_words_do_not() -> None:
     text = LONG + "src/widgets/tree.py build_widget_tree"
     before = Session().say("src/widgets/tree.py build_widget_tree").call("a", "Bash", {"command": "m"}, text)
     policy = StashPolicy(recent_messages=0, use_messages=1000)
-    assert before.choices(policy)["a"].stash
+    assert isinstance(before.choices(policy)["a"], ForStash)
     given: dict[str, Json] = {"file_path": "src/widgets/tree.py", "old_string": "def build_widget_tree("}
     after = Session().call("a", "Bash", {"command": "m"}, text).filler().call("b", "Edit", given, "ok")
-    assert not after.choices()["a"].stash
+    assert not isinstance(after.choices()["a"], ForStash)
 
 
 def test_short_results_stay_whole() -> None:
     """By characters, and by what the note would save."""
     session = Session().call("a", "Bash", {"command": "m"}, "x" * 399).call("b", "Bash", {"command": "m"}, "y" * 560)
     choices = session.filler().choices()
-    assert choices["a"] == choices["b"] == StashChoice(False, "short_result_kept_whole")
+    assert choices["a"] == choices["b"] == SHORT_RESULT_KEPT_WHOLE
 
 
 # Decisions ------------------------------------------------------------------------------------------
@@ -176,8 +198,8 @@ def stash(tmp_path: Path) -> Stash:
     return Stash(tmp_path / "stash", "s")
 
 
-def kept(ids: Sequence[str], reason: str = "not_recoverable") -> dict[str, Decision]:
-    return dict.fromkeys(ids, Decision("keep", reason))
+def kept(ids: Sequence[str], reason: Reason = NOT_RECOVERABLE) -> dict[str, Decision]:
+    return dict.fromkeys(ids, Keep(reason))
 
 
 def test_the_bytes_are_in_the_stash_when_the_decision_is_there(stash: Stash) -> None:
@@ -185,9 +207,10 @@ def test_the_bytes_are_in_the_stash_when_the_decision_is_there(stash: Stash) -> 
     text = LONG + "\ud83d ends in half a pair"
     decision = stash_decision(text, "old_command_output", 640, stash)
     sha = hashlib.sha256(bytes_of_text(text)).hexdigest()
+    assert isinstance(decision, Pointer)
     assert decision.text == decision.note == f"[removed: 640 tokens · lcc recall {sha[:12]}]"
-    assert (decision.action, decision.reason, decision.check) == ("replace", "stashed:old_command_output", "stash")
-    assert decision.recover == StashRecovery(sha, 640, len(bytes_of_text(text)))
+    assert (decision.action, decision.reason) == ("replace", STASHED("old_command_output"))
+    assert decision.proof == InStash(sha, 640, len(bytes_of_text(text)))
     assert stash.get(sha[:12]) == bytes_of_text(text)
 
 
@@ -209,33 +232,33 @@ def test_what_cannot_be_stored_is_kept_and_said(tmp_path: Path) -> None:
         transcript, list(transcript.pairs()), kept(["a", "b"]), count, Stash(tmp_path / "file" / "stash")
     )
     assert {decision.action for decision in decisions.values()} == {"keep"}
-    assert {decision.reason for decision in decisions.values()} == {"stash_write_failed:ENOTDIR"}
+    assert {decision.reason for decision in decisions.values()} == {STASH_WRITE_FAILED("ENOTDIR")}
     assert write_warnings(decisions) == ("stash_write_failed:ENOTDIR: 2 results were kept",)
 
 
 @pytest.mark.parametrize(
     "reason",
-    ["latest_error_result", "call_before_latest_error", "named_in_goal_or_recent_turns", "duplicate_tool_use_id"],
+    [LATEST_ERROR_RESULT, CALL_BEFORE_LATEST_ERROR, NAMED_IN_GOAL_OR_RECENT_TURNS, DUPLICATE_TOOL_USE_ID],
 )
-def test_what_a_guard_keeps_is_not_asked(stash: Stash, reason: str) -> None:
+def test_what_a_guard_keeps_is_not_asked(stash: Stash, reason: Reason) -> None:
     """Reasons that say that a result is needed stand."""
     transcript = Session().call("a", "Bash", {"command": "m"}, LONG).filler().transcript()
     assert stash_kept(transcript, list(transcript.pairs()), kept(["a"], reason), count, stash) == {}
 
 
-@pytest.mark.parametrize("reason", ["not_recoverable", "keep_disk_mismatch", "file_written_later", "keep_disk_missing"])
-def test_what_no_proof_covers_goes(stash: Stash, reason: str) -> None:
+@pytest.mark.parametrize("reason", [NOT_RECOVERABLE, KEEP_DISK_MISMATCH, FILE_WRITTEN_LATER, KEEP_DISK_MISSING])
+def test_what_no_proof_covers_goes(stash: Stash, reason: Reason) -> None:
     """Whatever the reason is that it could not be pointed at."""
     transcript = Session().call("a", "Read", {"file_path": "/a"}, LONG).filler().transcript()
     decisions = stash_kept(transcript, list(transcript.pairs()), kept(["a"], reason), count, stash)
-    assert decisions["a"].reason == "stashed:old_file_read"
+    assert decisions["a"].reason == STASHED("old_file_read")
 
 
 def test_what_a_note_points_at_stays(stash: Stash) -> None:
     """The target of a kept-output note is never replaced."""
     transcript = Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, LONG)
     parsed = transcript.filler().transcript()
-    decisions = kept(["b"]) | {"a": Decision("dedupe", "identical_output_kept_later", kept_at="b")}
+    decisions = kept(["b"]) | {"a": Pointer(KeptLater("b"), IDENTICAL_OUTPUT_KEPT_LATER, "note", "note")}
     assert stash_kept(parsed, list(parsed.pairs()), decisions, count, stash) == {}
 
 
@@ -245,11 +268,16 @@ def test_a_judges_removals_are_stashed_whatever_they_are(stash: Stash) -> None:
         Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, "ok").transcript()
     )
     decisions = stash_removed(list(transcript.pairs()), count, stash)
-    assert decisions["a"].reason == "stashed:judged_not_needed"
-    assert decisions["b"] == Decision("keep", "short_result_kept_whole")
+    assert decisions["a"].reason == STASHED("judged_not_needed")
+    assert decisions["b"] == Keep(SHORT_RESULT_KEPT_WHOLE)
 
 
 # The verification -----------------------------------------------------------------------------------
+
+
+def note_of(decision: Decision) -> str:
+    assert isinstance(decision, Pointer)
+    return decision.note
 
 
 def compacted_by(transcript: Transcript, texts: dict[str, str]) -> list[dict[str, Json]]:
@@ -261,7 +289,7 @@ def test_the_verification_follows_every_note(stash: Stash) -> None:
     session = Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, LONG + "b")
     transcript = session.transcript()
     notes = {
-        pair.use.id: stash_decision(pair.result.text, "old_command_output", 9, stash).text or ""
+        pair.use.id: note_of(stash_decision(pair.result.text, "old_command_output", 9, stash))
         for pair in transcript.pairs()
     }
     original: Json = session.messages
@@ -279,7 +307,7 @@ def test_the_verification_follows_every_note(stash: Stash) -> None:
 def test_a_dry_runs_notes_are_verified_by_their_digits(stash: Stash) -> None:
     """Without a stash the digits of the note must be those of the removed bytes."""
     transcript = Session().call("a", "Bash", {"command": "m"}, LONG).transcript()
-    note = stash_decision(LONG, "old_command_output", 9, None).text or ""
+    note = note_of(stash_decision(LONG, "old_command_output", 9, None))
     assert stashed_violations(transcript.messages, apply_edits(transcript, Edits({"a": note})), None) == []
     wrong = apply_edits(transcript, Edits({"a": note.replace(note[-13:-1], "0" * 12)}))
     assert [each.id for each in stashed_violations(transcript.messages, wrong, None)] == ["a"]

@@ -12,19 +12,18 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
+
+from lcc.contract.reasons import (
+    KEEP_DISK_MISSING,
+    KEEP_DISK_NOT_REGULAR,
+    KEEP_DISK_OUTSIDE_ROOT,
+    KEEP_DISK_TOO_LARGE,
+    KEEP_DISK_UNREADABLE,
+    Reason,
+)
 
 DISK_MAX_BYTES = 4 * 1024 * 1024
-
-DiskReason = Literal[
-    "keep_disk_mismatch",
-    "keep_disk_missing",
-    "keep_disk_not_regular",
-    "keep_disk_outside_root",
-    "keep_disk_too_large",
-    "keep_disk_unreadable",
-    "keep_disk_changed_before_emit",
-]
 
 _MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
 _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -41,16 +40,16 @@ class DiskFile(NamedTuple):
         return hashlib.sha256(self.data).hexdigest()
 
 
-def read_file(path: str) -> DiskFile | DiskReason:
+def read_file(path: str) -> DiskFile | Reason:
     """The file at ``path`` (absolute), or the reason why it is no proof of anything. Never raises, never blocks."""
     if ".." in path.split("/"):
-        return "keep_disk_outside_root"
+        return KEEP_DISK_OUTSIDE_ROOT
     try:
         return _read_regular(path)
     except ValueError:  # a NUL or a lone surrogate: no file can have that name
-        return "keep_disk_missing"
+        return KEEP_DISK_MISSING
     except OSError as error:
-        return "keep_disk_missing" if error.errno in _MISSING else "keep_disk_unreadable"
+        return KEEP_DISK_MISSING if error.errno in _MISSING else KEEP_DISK_UNREADABLE
 
 
 def changed_files(digests: Iterable[tuple[str, str]]) -> set[str]:
@@ -58,29 +57,29 @@ def changed_files(digests: Iterable[tuple[str, str]]) -> set[str]:
     changed = set()
     for path, digest in digests:
         found = read_file(path)
-        if isinstance(found, str) or found.sha256() != digest:
+        if isinstance(found, Reason) or found.sha256() != digest:
             changed.add(path)
     return changed
 
 
-def _read_regular(path: str) -> DiskFile | DiskReason:
+def _read_regular(path: str) -> DiskFile | Reason:
     named = os.lstat(path)
     real = os.path.realpath(path, strict=True)
     if stat.S_ISLNK(named.st_mode) and not _inside(real, os.path.realpath(os.path.dirname(path), strict=True)):
-        return "keep_disk_outside_root"
+        return KEEP_DISK_OUTSIDE_ROOT
     if not stat.S_ISREG(os.lstat(real).st_mode):
-        return "keep_disk_not_regular"
+        return KEEP_DISK_NOT_REGULAR
     descriptor = os.open(real, _OPEN_FLAGS)
     try:
         opened = os.fstat(descriptor)
         if not stat.S_ISREG(opened.st_mode):
-            return "keep_disk_not_regular"
+            return KEEP_DISK_NOT_REGULAR
         if opened.st_size > DISK_MAX_BYTES:
-            return "keep_disk_too_large"
+            return KEEP_DISK_TOO_LARGE
         data = _read_all(descriptor, opened.st_size)
     finally:
         os.close(descriptor)
-    return "keep_disk_too_large" if len(data) > DISK_MAX_BYTES else DiskFile(real, data)
+    return KEEP_DISK_TOO_LARGE if len(data) > DISK_MAX_BYTES else DiskFile(real, data)
 
 
 def _read_all(descriptor: int, expected: int) -> bytes:

@@ -12,7 +12,7 @@ from lcc.relevance.reading.calls import FileRead
 from lcc.relevance.reading.rows import Rows, content_end, number_lines, parse_rows
 
 
-class Proof(NamedTuple):
+class ProvenPart(NamedTuple):
     """The part ``start`` to ``end`` of a result's text is lines ``lines`` of the file; None: all of the file."""
 
     lines: tuple[int, int] | None
@@ -35,7 +35,7 @@ class FileText:
         return self._lines
 
 
-def prove_read(read: FileRead, text: str, start: int, file: FileText) -> Proof | None:
+def prove_read(read: FileRead, text: str, start: int, file: FileText) -> ProvenPart | None:
     """The proof that ``text`` from ``start`` on is what ``read`` prints of ``file`` as it is now, or None."""
     if read.numbered and start == 0:
         rows = parse_rows(text)
@@ -51,7 +51,7 @@ def prove_read(read: FileRead, text: str, start: int, file: FileText) -> Proof |
     return _prove_plain(read, text, start, len(text), file)
 
 
-def _prove_rows(read: FileRead, text: str, rows: Rows, file: FileText) -> Proof | None:
+def _prove_rows(read: FileRead, text: str, rows: Rows, file: FileText) -> ProvenPart | None:
     first = rows.first_line
     last = first + rows.total - 1
     lines = file.lines
@@ -62,13 +62,13 @@ def _prove_rows(read: FileRead, text: str, rows: Rows, file: FileText) -> Proof 
     if sum(map(len, shown)) > rows.end or number_lines(shown, rows) != text[: rows.end]:
         return None
     whole = read.span is None and first == 1 and last == len(lines)
-    return Proof(None if whole else (first, last), 0, rows.end)
+    return ProvenPart(None if whole else (first, last), 0, rows.end)
 
 
-def _prove_plain(read: FileRead, text: str, start: int, end: int, file: FileText) -> Proof | None:
+def _prove_plain(read: FileRead, text: str, start: int, end: int, file: FileText) -> ProvenPart | None:
     body = text[start:end]
     if read.span is None and read.tail is None and body == file.text:
-        return Proof(None, start, end)
+        return ProvenPart(None, start, end)
     lines = file.lines
     count = body.count("\n") + 1
     if read.tail is not None:
@@ -78,10 +78,10 @@ def _prove_plain(read: FileRead, text: str, start: int, end: int, file: FileText
         first = read.span.first if read.span else 1
     last = first + count - 1
     if last <= len(lines) and _are_lines(body, lines[first - 1 : last]):
-        return Proof((first, last), start, end)
+        return ProvenPart((first, last), start, end)
     # A command prints the newline that ends the last line; it stays in the result, behind the note.
     if count > 1 and body.endswith("\n") and last <= len(lines) and _are_lines(body[:-1], lines[first - 1 : last - 1]):
-        return Proof((first, last - 1), start, end - 1)
+        return ProvenPart((first, last - 1), start, end - 1)
     return None
 
 

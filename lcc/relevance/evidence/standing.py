@@ -10,16 +10,18 @@ import os.path
 from collections.abc import Mapping, Sequence
 
 from lcc.contract.notes import find_note
+from lcc.contract.reasons import (
+    ALREADY_A_NOTE,
+    ALREADY_A_POINTER,
+    CLEARED_BY_CLIENT,
+    NAMED_BY_EARLIER_NOTE,
+    NOT_A_SINGLE_TEXT,
+    REFERRED_TO_BY_UNCHANGED_STUB,
+    UNCHANGED_SINCE_LAST_READ_STUB,
+    Reason,
+)
 from lcc.relevance.reading.calls import FileRead, full_path
 from lcc.transcript import Pair, Transcript
-
-ALREADY_A_NOTE = "already_a_note"
-NAMED_BY_EARLIER_NOTE = "named_by_earlier_note"
-CLEARED_BY_CLIENT = "cleared_by_client"
-NOT_ONE_TEXT = "not_a_single_text"
-ALREADY_A_POINTER = "already_a_pointer"
-UNCHANGED_STUB = "unchanged_since_last_read_stub"
-REFERRED_TO_BY_STUB = "referred_to_by_unchanged_stub"
 
 _STUBS = ("File unchanged since last read", "Wasted call — file unchanged since your last Read")
 _LONGEST_STUB = 400  # characters
@@ -28,12 +30,12 @@ _PERSISTED = "<persisted-output>"
 
 def standing_reasons(
     transcript: Transcript, pairs: Sequence[Pair], reads: Mapping[str, FileRead], workspace_root: str | None = None
-) -> dict[str, str]:
+) -> dict[str, Reason]:
     """Which results stand, by call id, and why. A result that may be decided about is not in it.
 
     ``reads`` are the calls of ``pairs`` that read a file; their paths are relative to ``workspace_root`` at last.
     """
-    reasons: dict[str, str] = {}
+    reasons: dict[str, Reason] = {}
     named: list[str] = []
     for pair in pairs:
         result = pair.result
@@ -45,15 +47,15 @@ def standing_reasons(
         elif pair.use.id in transcript.cleared:
             reasons[pair.use.id] = CLEARED_BY_CLIENT
         elif result.text_path is None:
-            reasons[pair.use.id] = NOT_ONE_TEXT
+            reasons[pair.use.id] = NOT_A_SINGLE_TEXT
         elif result.text.startswith(_PERSISTED):
             reasons[pair.use.id] = ALREADY_A_POINTER
     for target in named:
         reasons.setdefault(target, NAMED_BY_EARLIER_NOTE)
     for stub, source in _stubs_and_sources(pairs, reads, transcript.cwd, workspace_root):
-        reasons.setdefault(stub, UNCHANGED_STUB)
+        reasons.setdefault(stub, UNCHANGED_SINCE_LAST_READ_STUB)
         if source is not None:
-            reasons.setdefault(source, REFERRED_TO_BY_STUB)
+            reasons.setdefault(source, REFERRED_TO_BY_UNCHANGED_STUB)
     return reasons
 
 
