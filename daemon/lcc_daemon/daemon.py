@@ -20,7 +20,7 @@ from typing import Any
 from lcc.config import Config, ConfigError, config_file, load_config, state_folder
 from lcc_daemon.dispatch import Dispatcher
 from lcc_daemon.lifecycle import Instance, StartError, TakenError, other_sockets, refuses, take_place
-from lcc_daemon.logs import failure_of, open_log
+from lcc_daemon.logs import failure_of, open_fault_log, open_log
 from lcc_daemon.manage import ask_to_stop
 from lcc_daemon.protocol import BUILD, PROTOCOL
 from lcc_daemon.server import Server
@@ -50,8 +50,11 @@ def run(folder: bytes, env: Mapping[str, str], ready_fd: int | None = None) -> i
     except StartError as error:
         log.error("not started: %s", error)
         return _tell(ready_fd, str(error), 1)
-    faults = open(log_file(env).with_name("daemon-fault.log"), "w", encoding="utf-8")  # noqa: SIM115 - for life
-    faulthandler.enable(faults)
+    try:
+        faults = open_fault_log(log_file(env).with_name("daemon-fault.log"))
+        faulthandler.enable(faults)
+    except OSError as error:
+        log.warning("no fault log: %s", error.strerror)
     sys.setswitchinterval(SWITCH_SECONDS)
     code = 0
     try:

@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 import orjson
 
 from lcc.contract.report import Report
+from lcc.private_files import open_regular
 from lcc.tokens import Calibration, TokenCache, TokenEstimator, calibrate, context_tokens, counter, usage_steps
 from lcc.transcript import Edits, Json, Message, Transcript
 
@@ -86,8 +87,8 @@ class TokenBook:
 def newest_context(file: Path) -> int | None:
     """The true size, in tokens, of the newest request of a session file; None where its end does not say."""
     try:
-        fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (OSError, ValueError):  # a name that no file can have is a ValueError
+        fd = open_regular(file)
+    except OSError:
         return None
     try:
         size = os.fstat(fd).st_size

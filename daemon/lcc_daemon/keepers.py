@@ -16,16 +16,23 @@ from pathlib import Path
 import orjson
 
 from lcc.contract.report import Report
+from lcc.private_files import read_bounded, remove_own, write_private
 from lcc_daemon.background import Background
 from lcc_daemon.logs import failure_of
-from lcc_daemon.stats import write_private
-from lcc_hook.files import read_small
 
 REPORTS_KEPT = 50
 GUIDES_KEPT = 20
 GIVE_BACK_SECONDS = 15 * 60
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
+_REPORT = re.compile(r"\d{8}T\d{6}-\d{6}-[A-Za-z0-9_-]{1,80}\.json")
+_USER_MESSAGES, _GIVE_BACK = "user-messages.txt", "give-back.txt"
+_NAMES = r"(?:compacted\.jsonl|report\.json|user-messages\.txt|give-back\.txt)"
+_IN_A_GUIDE = re.compile(rf"{_NAMES}|\.{_NAMES}\..+")
+"""The four files, and what a killed daemon left beside their places."""
+_GIVE_BACK_BYTES = 1024 * 1024
+_HOOKS_BYTES = 64 * 1024
+_WHEN = re.compile(r"\d{4}-\d\d-\d\dT.*")
 
 
 def file_name(session_id: str, otherwise: str = "session") -> str:
@@ -36,10 +43,9 @@ def file_name(session_id: str, otherwise: str = "session") -> str:
 def read_hook_times(state: Path) -> dict[str, str]:
     """When each hook last came; empty where none has, or the file cannot be read."""
     try:
-        known = orjson.loads(read_small(os.fsencode(state / "hooks.json")))
-    except ValueError:
+        return _hooks_in(state / "hooks.json") or {}
+    except OSError:
         return {}
-    return {key: at for key, at in known.items() if isinstance(at, str)} if isinstance(known, dict) else {}
 
 
 class Keepers:
@@ -60,10 +66,8 @@ class Keepers:
 
     def _write_report(self, path: Path, report: Report) -> None:
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(path, orjson.dumps(report, option=orjson.OPT_INDENT_2))
-            for old in sorted(path.parent.glob("*.json"))[:-REPORTS_KEPT]:
-                old.unlink(missing_ok=True)
+            remove_own(path.parent, _REPORT, keep=REPORTS_KEPT)
         except (OSError, TypeError) as error:
             self._log.warning("report not kept: %s", failure_of(error))
 
@@ -75,18 +79,17 @@ class Keepers:
     def keep_to_give_back(self, folder: Path, user_messages: bytes, give_back: bytes) -> None:
         """Keep at once what the next session start may ask for; a full disk is only logged."""
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_private(folder / "user-messages.txt", user_messages)
-            write_private(folder / "give-back.txt", give_back)
+            write_private(folder / _USER_MESSAGES, user_messages)
+            write_private(folder / _GIVE_BACK, give_back)
         except OSError as error:
             self._log.warning("nothing kept to give back: %s", failure_of(error))
 
     def take_back(self, folder: Path) -> bytes:
         """What is to be given back, once: it is removed. Empty where there is none, or it is too old."""
-        kept = folder / "give-back.txt"
+        kept = folder / _GIVE_BACK
         try:
-            fresh = time.time() - kept.stat().st_mtime < GIVE_BACK_SECONDS
-            text = kept.read_bytes() if fresh else b""
+            fresh = time.time() - kept.lstat().st_mtime < GIVE_BACK_SECONDS
+            text = read_bounded(kept, _GIVE_BACK_BYTES, follow=False) if fresh else b""
             kept.unlink()
         except OSError:
             return b""
@@ -95,7 +98,7 @@ class Keepers:
     def forget_to_give_back(self, folder: Path) -> None:
         """The session was replaced: there is no summary after which anything would be given back."""
         with contextlib.suppress(OSError):
-            (folder / "give-back.txt").unlink()
+            (folder / _GIVE_BACK).unlink()
 
     def keep_guide(self, folder: Path, compacted: bytes, report: Report) -> None:
         self._background.submit(self._write_guide, folder, compacted, report)
@@ -104,11 +107,10 @@ class Keepers:
         try:
             write_private(folder / "compacted.jsonl", compacted)
             write_private(folder / "report.json", orjson.dumps(report, option=orjson.OPT_INDENT_2))
-            folders = sorted(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-            for old in folders[:-GUIDES_KEPT]:
-                for file in old.iterdir():
-                    file.unlink()
-                old.rmdir()
+            for old in _guides(folder.parent)[:-GUIDES_KEPT]:
+                remove_own(old, _IN_A_GUIDE)
+                with contextlib.suppress(OSError):
+                    old.rmdir()
         except (OSError, TypeError) as error:
             self._log.warning("guide not kept: %s", failure_of(error))
 
@@ -120,8 +122,33 @@ class Keepers:
 
     def _write_hook(self, file: Path, command: str) -> None:
         try:
-            times = {**read_hook_times(file.parent), command: time.strftime("%Y-%m-%dT%H:%M:%S%z")}
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_private(file, orjson.dumps(times))
+            known = _hooks_in(file)
+            if known is None:
+                self._log.warning("hooks.json: some other program's file")
+                return
+            write_private(file, orjson.dumps({**known, command: time.strftime("%Y-%m-%dT%H:%M:%S%z")}))
         except OSError as error:
             self._log.warning("hooks.json: %s", error.strerror)
+
+
+def _guides(folder: Path) -> list[Path]:
+    """The guides in ``folder``, the oldest first: folders in which all that stands is a guide's."""
+    found: list[tuple[float, Path]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            names = os.listdir(entry.path) if entry.is_dir(follow_symlinks=False) else []
+            if _USER_MESSAGES in names and _SAFE_ID.match(entry.name) and all(map(_IN_A_GUIDE.fullmatch, names)):
+                found.append((entry.stat().st_mtime, Path(entry.path)))
+    return [path for _, path in sorted(found)]
+
+
+def _hooks_in(file: Path) -> dict[str, str] | None:
+    """When each hook came, as the file has it; empty for a damaged one, None for one that is not ours."""
+    try:
+        known = orjson.loads(read_bounded(file, _HOOKS_BYTES, follow=False))
+    except (FileNotFoundError, ValueError):
+        return {}
+    if not isinstance(known, dict):
+        return {}
+    is_ours = all(isinstance(value, str) and _WHEN.fullmatch(value) for value in known.values())
+    return known if is_ours else None

@@ -7,18 +7,19 @@ uses too. In the runtime folder also write: the clients (start lock, `plugin-dat
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import socket
 import time
 from dataclasses import dataclass
 
+from lcc.private_files import HeldError, read_or_none, take_lock, write_private
 from lcc_hook.client import AbsentError, GiveUpError, SilentError, check_folder, name_of, socket_path
-from lcc_hook.files import is_locked, read_small, write_small
+from lcc_hook.files import is_locked
 from lcc_hook.processes import start_of
 from lcc_hook.starter import BACK_OFF, file_of, is_alive, make_folder
 
 BACKLOG = 1024
+_SMALL_BYTES = 4096
 
 
 class TakenError(Exception):
@@ -60,11 +61,9 @@ def take_place(folder: bytes) -> Instance:
     """Become the daemon of ``folder``: lock, note a predecessor's crash, bind. Raises TakenError, StartError."""
     try:
         make_folder(folder)
-        lock = os.open(file_of(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
+            lock = take_lock(file_of(folder, "lock"), "the daemon's lock", seconds=0)
+        except HeldError:
             raise TakenError from None
         _note_crash(folder)
         path = socket_path(folder)
@@ -74,7 +73,7 @@ def take_place(folder: bytes) -> Instance:
         raise StartError(gave.say) from None
     except OSError as error:
         raise StartError(f"{name_of(folder)}: {error.strerror}") from None
-    write_small(file_of(folder, "pid"), b"%d %s" % (os.getpid(), start_of(os.getpid())))
+    _write_small(file_of(folder, "pid"), b"%d %s" % (os.getpid(), start_of(os.getpid())))
     inode = _inode(path)
     if inode is None:
         raise StartError(f"{name_of(path)} went away while it was made")
@@ -111,11 +110,20 @@ def _inode(path: bytes) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def _read_small(path: bytes) -> bytes:
+    """A small file of ours without its final newline; empty where there is none that can be used."""
+    return (read_or_none(path, _SMALL_BYTES) or b"").rstrip(b"\n")
+
+
+def _write_small(path: bytes, text: bytes) -> None:
+    write_private(path, text + b"\n", durable=False)  # after a power cut there is no daemon that it tells of
+
+
 def _note_crash(folder: bytes) -> None:
     """A pid file that is still there was left by a daemon that did not end in good order."""
-    if read_small(file_of(folder, "pid")):
-        times = read_small(file_of(folder, "crashes")).split()[1 - BACK_OFF[0] :]
-        write_small(file_of(folder, "crashes"), b" ".join([*times, b"%.3f" % time.time()]))
+    if _read_small(file_of(folder, "pid")):
+        times = _read_small(file_of(folder, "crashes")).split()[1 - BACK_OFF[0] :]
+        _write_small(file_of(folder, "crashes"), b" ".join([*times, b"%.3f" % time.time()]))
 
 
 # ---------------------------------------------------------------- looking at a daemon from outside
@@ -128,7 +136,7 @@ def is_held(folder: bytes, kind: str) -> bool:
 
 def process_on_file(folder: bytes) -> tuple[int, bytes] | None:
     """The daemon's process number and its start as its pid file says, when such a process really runs."""
-    number, _, began = read_small(file_of(folder, "pid")).partition(b" ")
+    number, _, began = _read_small(file_of(folder, "pid")).partition(b" ")
     if not number.isdigit() or not began or start_of(int(number)) != began:
         return None
     return int(number), began

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import logging.handlers
 import os
+import re
 import traceback
 from pathlib import Path
 from types import TracebackType
 
+from lcc.private_files import make_private_folder, open_regular
+
 FILE_BYTES = 5 * 1024 * 1024
 FILES_KEPT = 3
 MOST_FRAMES = 30
+_OUR_LINE = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \d+ [A-Z]+ ")
+_TORN_LINE = re.compile(rb"[\d :,-]*[A-Z]*")
+"""The start of a line that a full disk cut off."""
+_FAULT = re.compile(rb"Fatal Python error|Timeout|Current thread|Thread 0x|Stack")
+_LOOKED_AT = 64
 
 
 class PrivateFiles(logging.handlers.RotatingFileHandler):
     """A rotating log whose files only their owner can read, and that is never written through a link."""
 
     def _open(self) -> io.TextIOWrapper:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.fdopen(os.open(self.baseFilename, flags, 0o600), "a", encoding="utf-8")
+        opened = open_regular(self.baseFilename, flags=os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
+        return os.fdopen(opened, "a", encoding="utf-8")
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the base class's name
+        """A line that cannot be written is lost: told on stderr, a full disk would fill the next one."""
 
 
 def open_log(file: Path, file_bytes: int = FILE_BYTES, level: int = logging.INFO) -> logging.Logger:
-    """The daemon's logger, which writes to ``file`` (made with its folder, both private)."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """The daemon's logger, which writes to ``file`` (made with its folder, both private).
+
+    Raises OSError, also where ``file`` or one that it would be set aside as is some other program's: those are
+    appended to, renamed and removed.
+    """
+    make_private_folder(file.parent)
+    for each in (file, *(file.with_name(f"{file.name}.{number}") for number in range(1, FILES_KEPT + 1))):
+        _refuse_foreign(each)
     handler = PrivateFiles(file, maxBytes=file_bytes, backupCount=FILES_KEPT, encoding="utf-8")
     handler.setFormatter(OneLine("%(asctime)s %(process)d %(levelname)s %(message)s"))
     log = logging.getLogger("lcc_daemon")
@@ -36,6 +54,35 @@ def open_log(file: Path, file_bytes: int = FILE_BYTES, level: int = logging.INFO
     log.setLevel(level)
     log.propagate = False
     return log
+
+
+def open_fault_log(file: Path) -> io.TextIOWrapper:
+    """An emptied file for the interpreter's last words. Raises OSError, also where ``file`` holds something else."""
+    opened = open_regular(file, flags=os.O_RDWR | os.O_CREAT, follow=False)
+    try:
+        start = os.pread(opened, _LOOKED_AT, 0)
+        if start and not _FAULT.match(start):
+            raise OSError(errno.EEXIST, "some other program's file", str(file))
+        os.ftruncate(opened, 0)
+        return os.fdopen(opened, "w", encoding="utf-8")
+    except BaseException:
+        os.close(opened)
+        raise
+
+
+def _refuse_foreign(file: Path) -> None:
+    """Raise OSError for a file that does not begin as a log of ours does."""
+    try:
+        opened = open_regular(file, follow=False)
+    except FileNotFoundError:
+        return
+    try:
+        start = os.read(opened, _LOOKED_AT)
+    finally:
+        os.close(opened)
+    if not _OUR_LINE.match(start) and not _TORN_LINE.fullmatch(start):
+        words = f"{file.name} there is some other program's; name a folder of lcc's own in LCC_STATE_DIR"
+        raise OSError(errno.EEXIST, words, str(file))
 
 
 class OneLine(logging.Formatter):

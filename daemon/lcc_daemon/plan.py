@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
+import re
 import secrets
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import TypeAlias, cast
 import orjson
 
 from lcc.contract.report import Report
+from lcc.private_files import remove_own, write_private
 from lcc.transcript import Json
 from lcc_daemon.figures import Figures
 
@@ -22,6 +21,7 @@ STDOUT_LIMIT = 4 * 1024 * 1024
 """Claude Code cuts a program's output there, in bytes, and reads no larger file."""
 PART_BYTES = 3_500_000
 PART_LIFE_SECONDS = 15 * 60
+_PART = re.compile(r"[0-9a-f]{16}-\d+\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,6 @@ def to_stdout(encoded: bytes, folder: Path) -> bytes:
     """
     if len(encoded) < STDOUT_LIMIT:
         return encoded
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = secrets.token_hex(8)
     paths: list[Json] = []
     start = 0
@@ -106,9 +105,11 @@ def to_stdout(encoded: bytes, folder: Path) -> bytes:
         while end < len(encoded) and encoded[end] & 0xC0 == 0x80:
             end -= 1
         path = folder / f"{name}-{len(paths)}.json"
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(fd, "wb") as out:
-            out.write(encoded[start:end])
+        try:
+            write_private(path, encoded[start:end], durable=False)  # it is read at once, or never
+        except OSError:
+            remove_own(folder, re.compile(rf"{name}-\d+\.json"))
+            raise
         paths.append(str(path))
         start = end
     return orjson.dumps({"v": VERSION, "action": "parts", "parts": paths})
@@ -116,8 +117,4 @@ def to_stdout(encoded: bytes, folder: Path) -> bytes:
 
 def remove_old_parts(folder: Path, older_than: float = PART_LIFE_SECONDS) -> None:
     """Remove parts that have been read long ago."""
-    with contextlib.suppress(OSError):
-        for path in folder.iterdir():
-            with contextlib.suppress(OSError):
-                if time.time() - path.lstat().st_mtime > older_than:
-                    path.unlink()
+    remove_own(folder, _PART, older_than=older_than)

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import stat
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from lcc.private_files import NotRegularError, open_regular, read_all
 from lcc.transcript import SessionReader, Transcript, TranscriptError, read_transcript
 from lcc_daemon.logs import failure_of
 
@@ -82,17 +82,17 @@ class Followed:
 
 def open_session(path: Path) -> BinaryIO:
     """A session file, read-only. Raises SessionFileError for what is no regular file of a bearable size."""
+    unbearable = f"{path}: no regular file of at most {FILE_LIMIT} bytes"
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        file = open(open_regular(path), "rb")  # noqa: SIM115 - the caller's
+    except NotRegularError:
+        raise SessionFileError(unbearable) from None
     except OSError as error:
         raise SessionFileError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise SessionFileError(f"{path}: {error}") from None
-    found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > FILE_LIMIT:
-        os.close(fd)
-        raise SessionFileError(f"{path}: no regular file of at most {FILE_LIMIT} bytes")
-    return open(fd, "rb")
+    if os.fstat(file.fileno()).st_size > FILE_LIMIT:
+        file.close()
+        raise SessionFileError(unbearable)
+    return file
 
 
 class Sessions:
@@ -140,7 +140,10 @@ class Sessions:
             except SessionFileError:
                 self.unfollow(session_id)
         with open_session(path) as file:
-            raw = file.read()
+            try:
+                raw = read_all(file.fileno(), FILE_LIMIT)
+            except OSError as error:
+                raise SessionFileError(f"{path}: {error.strerror}") from None
         return read_transcript(raw[: raw.rfind(b"\n") + 1] or raw, name=path.name)
 
     def listing(self) -> list[dict[str, object]]:

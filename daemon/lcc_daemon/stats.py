@@ -1,13 +1,13 @@
 """What the daemon has done: counts and times in memory, and the bytes it saved, which outlive it.
 
-Several daemons (of two builds, for a while) may keep the same file; each adds to it under its lock.
+Several daemons (of two builds, for a while) may keep the same file; each adds to it under its lock. Somebody may hold
+that lock for ever, and then what is to be added waits in memory.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
+import errno
+import threading
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -17,8 +17,13 @@ from typing import TypedDict
 
 import orjson
 
+from lcc.private_files import locked, make_private_folder, read_bounded, write_private
+
 MEASURED = 1000
 """Latencies are those of the newest so many requests."""
+LOCK_SECONDS = 1.0
+"""A daemon holds the lock for milliseconds; longer means that it is stopped."""
+_FILE_BYTES = 4096
 
 
 class Saved(TypedDict):
@@ -48,6 +53,9 @@ class Stats:
     failed: int = 0
     last_error: dict[str, str] | None = None
     _times: deque[float] = field(default_factory=lambda: deque(maxlen=MEASURED))
+    _waiting: int = 0
+    """Bytes that were saved and do not stand in the file yet."""
+    _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def served(self, milliseconds: float) -> None:
         self.requests += 1
@@ -62,48 +70,64 @@ class Stats:
         return {"p50": _at(times, 0.50), "p95": _at(times, 0.95), "p99": _at(times, 0.99)}
 
     def saved(self) -> Saved:
-        found = _read(self.file)
-        if found["day"] != _today():
-            found["today"], found["day"] = 0, _today()
+        """What the file says, and what still waits to be added to it; nothing where the file cannot be used."""
+        try:
+            found = _read(self.file)
+        except OSError:
+            found = _nothing()
+        found["today"] += self._waiting
+        found["ever"] += self._waiting
         return found
 
     def add_saved(self, size: int) -> None:
-        """Add ``size`` bytes to today's and to all that was ever saved. What cannot be written is not counted."""
-        with contextlib.suppress(OSError):
-            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            lock = os.open(f"{self.file}.lock", flags, 0o600)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                found = self.saved()
-                found["today"] += size
-                found["ever"] += size
+        """Add ``size`` bytes to today's and to all that was ever saved; what cannot be written now is added later."""
+        with self._guard:
+            # Once the lock was waited for in vain, it is only asked for: nothing else shall wait for its holder.
+            seconds = 0.0 if self._waiting else LOCK_SECONDS
+            self._waiting += size
+            self._write(seconds)
+
+    def settle(self) -> int:
+        """Before the end: write what still waits. Returns how many bytes could not be counted."""
+        with self._guard:
+            if self._waiting:
+                self._write(LOCK_SECONDS)
+            return self._waiting
+
+    def _write(self, seconds: float) -> None:
+        try:
+            make_private_folder(self.file.parent)
+            with locked(f"{self.file}.lock", "the lock of the bytes saved", seconds=seconds):
+                found = _read(self.file)
+                found["today"] += self._waiting
+                found["ever"] += self._waiting
                 write_private(self.file, orjson.dumps(found))
-            finally:
-                os.close(lock)
-
-
-def write_private(file: Path, data: bytes) -> None:
-    """Write a private file in one step, and make it last: a reader sees the old bytes or the new."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}.{time.monotonic_ns()}")
-    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        with open(fd, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(fd)
-        beside.replace(file)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+                self._waiting = 0
+        except OSError as error:
+            self.error(f"{self.file.name}: {error.strerror}")
 
 
 def _read(file: Path) -> Saved:
+    """What is saved as the file has it, nothing for a damaged one. Raises OSError for one that is not ours."""
     try:
-        found = orjson.loads(file.read_bytes())
-        return {"today": int(found["today"]), "ever": int(found["ever"]), "day": str(found["day"])}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {"today": 0, "ever": 0, "day": _today()}
+        content = read_bounded(file, _FILE_BYTES, follow=False)
+    except FileNotFoundError:
+        return _nothing()
+    try:
+        found = orjson.loads(content)
+    except ValueError:
+        return _nothing()
+    if isinstance(found, dict) and found and not found.keys() & Saved.__annotations__.keys():
+        raise OSError(errno.EEXIST, "some other program's file", str(file))
+    try:
+        saved: Saved = {"today": int(found["today"]), "ever": int(found["ever"]), "day": str(found["day"])}
+    except (ValueError, KeyError, TypeError):
+        return _nothing()
+    return saved if saved["day"] == _today() else {"today": 0, "ever": saved["ever"], "day": _today()}
+
+
+def _nothing() -> Saved:
+    return {"today": 0, "ever": 0, "day": _today()}
 
 
 def _at(times: Sequence[float], share: float) -> float | None:

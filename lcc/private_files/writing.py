@@ -16,6 +16,10 @@ PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 
 _MOST_AT_ONCE = 1 << 30  # a system may take no more than 2 GiB with one call
+_MOST_OF_A_NAME = 230
+_LEFT_BESIDE = re.compile(r"\.(.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
+_LEFT_SECONDS = 3600.0
+"""A file beside its place that is older belongs to a process that was killed."""
 _NO_SYNC_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP)
 
 
@@ -31,7 +35,7 @@ class Beside:
         folder, name = os.path.split(self.path)
         self._folder = folder or "."
         # Cut in bytes: a name may be 255 of them long, however many characters that are.
-        start = os.fsdecode(os.fsencode(name)[:100])
+        start = os.fsdecode(os.fsencode(name)[:_MOST_OF_A_NAME])
         self._beside = os.path.join(folder, f".{start}.{os.urandom(8).hex()}.tmp")
         self._mode = mode
         self._durable = durable
@@ -151,12 +155,21 @@ def remove_own(folder: AnyPath, names: re.Pattern[str], *, keep: int = 0, older_
     """Of the regular files in ``folder`` whose whole name fits ``names``, remove all but the last ``keep`` by name.
 
     ``older_than`` (seconds since it was written) spares the younger ones. Whatever else is in the folder is not ours.
-    Raises nothing: what cannot be removed stays.
+    What a killed process left beside the place of such a file goes too. Raises nothing: what cannot be removed stays.
     """
     with contextlib.suppress(OSError), os.scandir(os.fsdecode(folder)) as found:
-        own = sorted((entry for entry in found if names.fullmatch(entry.name)), key=lambda entry: entry.name)
+        entries = list(found)
+        own = sorted((entry for entry in entries if names.fullmatch(entry.name)), key=lambda entry: entry.name)
         for entry in own[: len(own) - keep]:
-            with contextlib.suppress(OSError):
-                is_old = time.time() - entry.stat(follow_symlinks=False).st_mtime >= older_than
-                if is_old and entry.is_file(follow_symlinks=False):
-                    os.unlink(entry.path)
+            _remove_when_older(entry, older_than)
+        for entry in entries:
+            beside = _LEFT_BESIDE.fullmatch(entry.name)
+            if beside is not None and names.fullmatch(beside[1]):
+                _remove_when_older(entry, _LEFT_SECONDS)
+
+
+def _remove_when_older(entry: os.DirEntry[str], seconds: float) -> None:
+    with contextlib.suppress(OSError):
+        is_old = time.time() - entry.stat(follow_symlinks=False).st_mtime >= seconds
+        if is_old and entry.is_file(follow_symlinks=False):
+            os.unlink(entry.path)

@@ -54,14 +54,15 @@ def test_a_plan_under_the_limit_goes_to_stdout_as_it_is(tmp_path: Path) -> None:
 
 
 def test_old_parts_go_and_new_ones_stay(tmp_path: Path) -> None:
-    """Parts are read at once; after a while nobody needs them."""
-    old, new = tmp_path / "old.json", tmp_path / "new.json"
-    for path in (old, new):
+    """Parts are read at once; after a while nobody needs them. What is no part is somebody else's."""
+    old, new, foreign = (tmp_path / name for name in (f"{'0a' * 8}-0.json", f"{'0b' * 8}-12.json", "old.json"))
+    for path in (old, new, foreign):
         path.write_text("x")
-    os.utime(old, (time.time() - 10_000, time.time() - 10_000))
+    for path in (old, foreign):
+        os.utime(path, (time.time() - 10_000, time.time() - 10_000))
     remove_old_parts(tmp_path)
     remove_old_parts(tmp_path / "nowhere")
-    assert [path.name for path in tmp_path.iterdir()] == ["new.json"]
+    assert sorted(tmp_path.iterdir()) == [new, foreign]
 
 
 def event_of(world: World, **fields: object) -> Event:

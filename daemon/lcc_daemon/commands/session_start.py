@@ -6,12 +6,14 @@ import os
 from pathlib import Path
 
 from lcc.config import state_folder
+from lcc.private_files import read_or_none, write_private
 from lcc_daemon.commands.hook_input import read_hook_input
 from lcc_daemon.environment import environment_of
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
-from lcc_hook.files import read_small, write_small
+
+PLUGIN_DATA_BYTES = 4096
 
 
 def answer(request: Request, call: Call, services: Services) -> Answer:
@@ -29,5 +31,6 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
 
 def _remember_plugin_data(folder: bytes, data: str) -> None:
     """Leave the plugin's data folder for the processes that Claude Code does not tell it."""
-    if data.startswith("/") and read_small(folder + b"/plugin-data") != os.fsencode(data):
-        write_small(folder + b"/plugin-data", os.fsencode(data))
+    kept, line = folder + b"/plugin-data", os.fsencode(data) + b"\n"
+    if data.startswith("/") and read_or_none(kept, PLUGIN_DATA_BYTES) != line:
+        write_private(kept, line, durable=False)
