@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ import orjson
 
 from lcc.transcript import Edits, apply_edits, read_transcript, render
 
-FORMATS = ("payload", "messages-api", "claude-code", "codex")
 RESULT_CHARS = 1000
 
 
@@ -38,7 +37,7 @@ def main() -> None:
         return
     print("format        calls     MB  loads s  read s  x loads  edit s  drop s  read x input  render MB  output MB")
     for calls in [int(argument) for argument in sys.argv[1:]] or [1000, 10_000, 50_000]:
-        for form in FORMATS:
+        for form in WRITERS:
             with tempfile.TemporaryDirectory() as folder:
                 path = str(Path(folder) / "transcript")
                 child("--write", form, str(calls), path)
@@ -53,7 +52,7 @@ def child(*arguments: str) -> str:
 
 def speed(raw: bytes, form: str) -> str:
     """CPU seconds of each step."""
-    lines = [raw] if form in ("payload", "messages-api") else raw.splitlines()
+    lines = [raw[start:end] for start, end in read_transcript(raw).documents] or [raw]
     loads = best(lambda: [orjson.loads(line) for line in lines])
     read = best(lambda: read_transcript(raw))
     transcript = read_transcript(raw)
@@ -90,12 +89,14 @@ def peak() -> int:
 
 def session(form: str, calls: int) -> bytes:
     """A session of ``calls`` Read calls with their results, as a file of the format."""
-    steps = list(_steps(calls))
-    if form == "payload":
-        return orjson.dumps({"messages": [m for step in steps for m in _payload(*step)]})
-    if form == "messages-api":
-        return orjson.dumps({"messages": [m for step in steps for m in _request(*step)]})
-    lines = _rollout(steps) if form == "codex" else _session(steps)
+    return WRITERS[form](list(_steps(calls)))
+
+
+def _document(messages: Iterable[dict[str, Any]]) -> bytes:
+    return orjson.dumps({"messages": list(messages)})
+
+
+def _lines(lines: Iterable[dict[str, Any]]) -> bytes:
     return b"".join(orjson.dumps(line) + b"\n" for line in lines)
 
 
@@ -151,6 +152,15 @@ def _rollout(steps: list[tuple[str, dict[str, Any], str]]) -> Iterator[dict[str,
         yield {"timestamp": "t", "type": "response_item", "payload": call}
         answer = {"type": "function_call_output", "call_id": call_id, "output": output}
         yield {"timestamp": "t", "type": "response_item", "payload": answer}
+
+
+WRITERS: dict[str, Callable[[list[tuple[str, dict[str, Any], str]]], bytes]] = {
+    "payload": lambda steps: _document(m for step in steps for m in _payload(*step)),
+    "messages-api": lambda steps: _document(m for step in steps for m in _request(*step)),
+    "claude-code": lambda steps: _lines(_session(steps)),
+    "codex": lambda steps: _lines(_rollout(steps)),
+}
+"""What writes a session in each format."""
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lcc.transcript import Json, Message, Transcript, messages_to_payload, read_transcript
+from lcc.transcript.formats.claude import CLAUDE_CODE
 from lcc.transcript.lines import split
 
 PATH_KEYS = frozenset({"file_path", "path", "notebook_path", "cwd", "workdir"})
@@ -122,7 +123,7 @@ def cuts(path: Path, shares: tuple[float, ...], root: Path) -> Iterator[Cut]:
             continue
         end = ends[position]
         last = transcript.messages[end - 1].tool_results[-1].path[0]
-        if transcript.format == "claude-code" and isinstance(last, int):
+        if transcript.format is CLAUDE_CODE and isinstance(last, int):
             for document in documents[taken : last + 1]:
                 workspace.take(document)
             taken = max(taken, last + 1)

@@ -17,6 +17,7 @@ import typer
 
 from lcc.commands.compact_options import chooses_nobody, flag_of, provider_for, without_effect
 from lcc.commands.files import STREAM, InputError, OutputFile, named_session, read_input
+from lcc.transcript import FORMATS
 
 if TYPE_CHECKING:
     from lcc.commands.fork import Fork
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from lcc.contract.request import TranscriptCompactionRequest
     from lcc.relevance.context import PassContext
     from lcc.relevance.transcript import TranscriptCompactionResult
-    from lcc.transcript import Format, Transcript
+    from lcc.transcript import Transcript
 
-FORMATS = ("auto", "payload", "claude-code", "messages-api", "codex")
+AUTO = "auto"
 
 
 def compact(
@@ -61,7 +62,7 @@ def compact(
     allow_command_pointers: Annotated[
         bool, typer.Option("--allow-command-pointers", help="Also point at read-only commands to run again.")
     ] = False,
-    format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "auto",
+    format: Annotated[str, typer.Option(help=f"{', '.join((AUTO, *FORMATS))}.")] = AUTO,
     threshold: Annotated[float, typer.Option(help="Judge: keep from this probability on.")] = 0.5,
     trim_head_chars: Annotated[int, typer.Option(help="Judge: characters that a trimmed result keeps.")] = 300,
     preserve_recent: Annotated[int, typer.Option(help="Newest messages that are never touched.")] = 6,
@@ -164,8 +165,9 @@ def _open_fork(source: str, format: str, output: str, snapshot: bool) -> Fork:
 
     if output != STREAM:
         raise InputError(f"-o {output}: --fork names its file itself, by the new session's id")
-    if format not in ("auto", "claude-code"):
-        raise InputError(f"--format {format}: only sessions of Claude Code can be forked")
+    if format in FORMATS and not FORMATS[format].can_fork:
+        able = ", ".join(form.name for form in FORMATS.values() if form.can_fork)
+        raise InputError(f"--format {format}: only a session that its client can resume can be forked ({able})")
     return open_fork(source, snapshot)
 
 
@@ -201,8 +203,8 @@ def _run(asked: _Asked, request: TranscriptCompactionRequest, notes: list[str]) 
     from lcc.commands.progress import progress
     from lcc.compaction.workspace import with_session_root
 
-    if asked.format not in FORMATS:
-        raise InputError(f"--format {asked.format}: none of {', '.join(FORMATS)}")
+    if asked.format != AUTO and asked.format not in FORMATS:
+        raise InputError(f"--format {asked.format}: none of {', '.join((AUTO, *FORMATS))}")
     with ExitStack() as stack:
         files = _Files(asked, stack)
         shown = stack.enter_context(progress(f"reading {asked.source}"))
@@ -290,11 +292,10 @@ class _Files:
 
 def _read(asked: _Asked) -> Transcript:
     from lcc.transcript import TranscriptError, read_transcript
+    from lcc.transcript.formats.claude import CLAUDE_CODE
 
     raw = asked.fork.raw if asked.fork else read_input(asked.source)
-    named: Format | None = None if asked.format == "auto" else asked.format  # type: ignore[assignment]
-    if asked.fork:
-        named = "claude-code"
+    named = CLAUDE_CODE if asked.fork else FORMATS.get(asked.format)
     try:
         return read_transcript(raw, format=named, name=asked.source)
     except TranscriptError as error:

@@ -2,7 +2,7 @@
 
 The pass decides about texts; images stand beside them in a result's content, and are sent again with every
 request. This works on the bytes of a rendered session (Claude Code's and the Messages API's) and changes
-nothing but those blocks. An image is touched only when its block can be rebuilt from its bytes exactly.
+nothing but those parts. An image is touched only when its block can be rebuilt from its bytes exactly.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import base64
 import binascii
 import errno
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,14 +22,12 @@ from lcc.contract.report import Report
 from lcc.recovery.recall import image_type
 from lcc.relevance.stash_policy import DEFAULT_POLICY, StashPolicy
 from lcc.stash import Stash, StashError, Stored
-from lcc.transcript import Json, Path, ToolResult, Transcript, read_transcript
-from lcc.transcript.edit import encode_string
-from lcc.transcript.lines import split
-from lcc.transcript.splice import Splices
+from lcc.transcript import Format, Json, Path, Transcript, read_transcript
+from lcc.transcript.edit import encode_value
+from lcc.transcript.file_edits import splice_values
 
 _PIXELS_PER_TOKEN = 750
 _MOST_TOKENS = 1600
-_FORMATS = ("claude-code", "messages-api")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +56,13 @@ def stash_images(
     The newest ``preserve_recent`` messages, and those that the policy calls recent, stay as they are; so do
     failed results, and images that cannot be stored. With ``stash`` None nothing is written.
     """
-    if b'"image"' not in content:
+    if b'image"' not in content:
         return Images(content)
     transcript = read_transcript(content)
     until = len(transcript.messages) - max(preserve_recent, policy.recent_messages)
     found: list[tuple[_Part, bytes]] = []
     for part in _parts(transcript, until):
-        image = _image_of(part.value)
+        image = _image_of(transcript.format, part.value)
         if image is not None and orjson.dumps(part.value) in content:
             found.append((part, image))
     outcomes = stash.put_many([image for _, image in found]) if stash is not None else [None] * len(found)
@@ -77,11 +75,11 @@ def stash_images(
             errors[name] = errors.get(name, 0) + 1
             continue
         sha256 = outcome.sha256 if isinstance(outcome, Stored) else hashlib.sha256(image).hexdigest()
-        note = encode_string(stash_note(_tokens(image), sha256), content.isascii())
-        edits.append((part.path, b'{"type":"text","text":' + note + b"}"))
+        note = transcript.format.text_part(stash_note(_tokens(image), sha256))
+        edits.append((part.path, encode_value(note, content.isascii())))
         calls.add(part.call_id)
     warnings = tuple(f"stash_write_failed:{name}: {count} images were kept" for name, count in errors.items())
-    return Images(_spliced(transcript, content, edits), len(edits), frozenset(calls), warnings)
+    return Images(splice_values(transcript, edits), len(edits), frozenset(calls), warnings)
 
 
 def note_images(report: Report, images: Images) -> None:
@@ -97,11 +95,12 @@ def note_images(report: Report, images: Images) -> None:
 def restore_images(content: bytes, stash: Stash) -> tuple[bytes, int, list[tuple[str, str]]]:
     """Put stashed images back: the bytes, how many images, and (note, problem) of those that cannot be had."""
     transcript = read_transcript(content)
+    form = transcript.format
     edits: list[tuple[Path, bytes]] = []
     problems: list[tuple[str, str]] = []
     for part in _parts(transcript, len(transcript.messages)):
         text = part.value.get("text")
-        note = find_note(text) if isinstance(text, str) and part.value.get("type") == "text" else None
+        note = find_note(text) if isinstance(text, str) else None
         if note is None or note.kind != "stash" or note.target is None or note.text != text:
             continue
         try:
@@ -110,66 +109,37 @@ def restore_images(content: bytes, stash: Stash) -> tuple[bytes, int, list[tuple
             problems.append((note.text, str(error)))
             continue
         if image_type(image):
-            edits.append((part.path, orjson.dumps(_block(image))))
-    return _spliced(transcript, content, edits), len(edits), problems
+            edits.append((part.path, orjson.dumps(_image_part(form, image))))
+    return splice_values(transcript, edits), len(edits), problems
 
 
 def _parts(transcript: Transcript, until: int) -> Iterator[_Part]:
     """The parts of the results in the first ``until`` messages that are a list of several, or no single text."""
-    if transcript.format not in _FORMATS:
-        return
     for message in transcript.messages[: max(until, 0)]:
         for result in message.tool_results:
             if result.is_error or result.tool_use_id in transcript.cleared:
                 continue
             if result.text_path is not None and find_note(result.text) is None:
                 continue
-            content = _content(transcript, message.source, result)
-            for index, part in enumerate(content):
-                if isinstance(part, dict):
-                    yield _Part(result.tool_use_id, (*result.path, "content", index), part)
+            for path, part in transcript.format.parts(transcript, message, result):
+                yield _Part(result.tool_use_id, path, part)
 
 
-def _content(transcript: Transcript, source: Mapping[str, Json] | None, result: ToolResult) -> Sequence[Json]:
-    """The result's content where it is a list."""
-    at = result.path
-    value: Json
-    if transcript.format == "claude-code":
-        start, end = transcript.documents[int(at[0])]
-        value = next(split((transcript.raw or b"")[start:end])).value
-        steps = at[1:]
-    else:
-        value = dict(source or {})
-        steps = at[at.index("content") :]
-    for step in (*steps, "content"):
-        if isinstance(value, dict) and isinstance(step, str):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int):
-            value = value[step]
-    return value if isinstance(value, list) else ()
-
-
-def _image_of(part: Mapping[str, Json]) -> bytes | None:
-    """The image that a block holds, where the block can be rebuilt from its bytes; else None."""
-    source = part.get("source")
-    data = source.get("data") if isinstance(source, dict) else None
-    if part.get("type") != "image" or not isinstance(data, str):
+def _image_of(form: Format, part: Mapping[str, Json]) -> bytes | None:
+    """The image that a part holds, where the part can be rebuilt from its bytes; else None."""
+    data = form.image_data(part)
+    if data is None:
         return None
     try:
         image = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return None
     # Compared as written: the order of the members counts too.
-    return image if image_type(image) and orjson.dumps(_block(image)) == orjson.dumps(part) else None
+    return image if image_type(image) and orjson.dumps(_image_part(form, image)) == orjson.dumps(part) else None
 
 
-def _block(image: bytes) -> dict[str, Json]:
-    source: dict[str, Json] = {
-        "type": "base64",
-        "media_type": f"image/{image_type(image)}",
-        "data": base64.b64encode(image).decode(),
-    }
-    return {"type": "image", "source": source}
+def _image_part(form: Format, image: bytes) -> dict[str, Json]:
+    return form.image_part(f"image/{image_type(image)}", base64.b64encode(image).decode())
 
 
 def _tokens(image: bytes) -> int:
@@ -178,23 +148,3 @@ def _tokens(image: bytes) -> int:
         width, height = int.from_bytes(image[16:20], "big"), int.from_bytes(image[20:24], "big")
         return max(1, min(_MOST_TOKENS, width * height // _PIXELS_PER_TOKEN))
     return _MOST_TOKENS
-
-
-def _spliced(transcript: Transcript, content: bytes, edits: Sequence[tuple[Path, bytes]]) -> bytes:
-    """``content`` with the values at the paths replaced, every other byte as it was."""
-    if not edits:
-        return content
-    if transcript.format != "claude-code":
-        whole = Splices()
-        for path, new in edits:
-            whole.add(path, new)
-        return whole.apply(content)
-    by_document: dict[int, Splices] = {}
-    for path, new in edits:
-        by_document.setdefault(int(path[0]), Splices()).add(path[1:], new)
-    pieces, position = [], 0
-    for document in sorted(by_document):
-        start, end = transcript.documents[document]
-        pieces += [content[position:start], by_document[document].apply(content, start, end)]
-        position = end
-    return b"".join([*pieces, content[position:]])

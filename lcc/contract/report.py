@@ -263,7 +263,7 @@ def build_report(facts: PassFacts) -> Report:
         "tool_calls_stashed": counts.stashed,
         "tool_calls_unanswered": unanswered,
         "images_stashed": None,
-        "format": transcript.format,
+        "format": transcript.format.name,
         "session_id": transcript.session_id,
         "workspace_root": facts.workspace_root,
         "workspace_root_source": facts.workspace_root_source,

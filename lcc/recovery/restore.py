@@ -17,8 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
-import orjson
-
 from lcc.contract.notes import Note, find_note
 from lcc.contract.reasons import Reason
 from lcc.contract.report import Report
@@ -29,7 +27,6 @@ from lcc.relevance.reading.headers import header_length
 from lcc.relevance.reading.rows import Rows, number_lines, parse_rows
 from lcc.stash import Stash, StashError, bytes_of_text, text_of_bytes
 from lcc.transcript import Edits, Json, Pair, Transcript, render
-from lcc.transcript.lines import split
 
 _TRIMMED = re.compile(r"^\[trimmed: [0-9]+ characters of this [^\n]* output were removed\]$", re.MULTILINE)
 _STYLES = (Rows(1, 0, 6, "→", 0), Rows(1, 0, 0, "\t", 0))
@@ -274,7 +271,7 @@ class _Restoring:
         if known is None or self.transcript.raw is None:
             return
         if self.copies is None:
-            self.copies = _copies(self.transcript)
+            self.copies = self.transcript.format.second_copies(self.transcript)
         rest = pair.result.text[len(note.text) :]
         for copy in self.copies.get(pair.use.id, ()):
             lines = copy.split("\n")
@@ -308,34 +305,3 @@ def _first_number(pair: Pair, first: int) -> int:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(bytes_of_text(text)).hexdigest()
-
-
-def _copies(transcript: Transcript) -> dict[str, list[str]]:
-    """The second copies of outputs that a session file holds, by call id."""
-    found: dict[str, list[str]] = {}
-    raw = transcript.raw or b""
-    if transcript.format == "claude-code":
-        for pair in transcript.pairs():
-            start, end = transcript.documents[int(pair.result.path[0])]
-            copy = next(split(raw[start:end])).value.get("toolUseResult")
-            found[pair.use.id] = list(_strings_of(copy))
-    elif transcript.format == "codex":
-        for start, end in transcript.documents:
-            if b'"event_msg"' in raw[start : start + 200]:
-                payload = orjson.loads(raw[start:end]).get("payload")
-                if isinstance(payload, dict) and isinstance(payload.get("call_id"), str):
-                    found.setdefault(payload["call_id"], []).extend(_strings_of(payload))
-    return found
-
-
-def _strings_of(copy: Json) -> Iterator[str]:
-    """The texts of a second copy that can be an output, wherever its tool puts them."""
-    if isinstance(copy, str):
-        yield copy
-    elif isinstance(copy, dict):
-        for key in ("stdout", "content", "aggregated_output", "formatted_output", "output", "result", "text", "file"):
-            if key in copy:
-                yield from _strings_of(copy[key])
-    elif isinstance(copy, list):
-        for part in copy:
-            yield from _strings_of(part)

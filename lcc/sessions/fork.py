@@ -20,6 +20,7 @@ import orjson
 
 from lcc.contract.notes import find_note
 from lcc.transcript import Json, Message, Transcript, TranscriptError, read_transcript
+from lcc.transcript.formats.claude import CLAUDE_CODE
 from lcc.transcript.formats.claude.entry import Entry
 from lcc.transcript.formats.claude.reader import read_tree
 from lcc.transcript.formats.claude.tree import branch_lines
@@ -43,7 +44,7 @@ def fork_bytes(compacted: bytes, changed: Collection[str], session_id: str) -> b
     edited, whose second copy (``toolUseResult``) is left out. The same arguments give the same bytes. Raises
     ``ForkError`` for a file that is no session of its own, ``TranscriptError`` for one that cannot be read.
     """
-    transcript = read_transcript(compacted, format="claude-code")
+    transcript = read_transcript(compacted, format=CLAUDE_CODE)
     tree = read_tree(compacted)
     if not tree.walk:
         raise ForkError("the file has no links between its lines, so the client could not resume a fork of it")
@@ -61,7 +62,7 @@ def fork_bytes(compacted: bytes, changed: Collection[str], session_id: str) -> b
         for entry, parent in _with_parents(lines, renamed)
     ]
     forked = b"".join(row + b"\n" for row in rows)
-    _check_same(transcript, read_transcript(forked, format="claude-code"))
+    _check_same(transcript, read_transcript(forked, format=CLAUDE_CODE))
     return forked
 
 

@@ -21,6 +21,7 @@ from lcc.relevance.context import PassContext
 from lcc.sessions.fork import whole_lines, why_live
 from lcc.tokens import context_tokens
 from lcc.transcript import Json, Transcript, TranscriptError, read_transcript
+from lcc.transcript.formats.claude import CLAUDE_CODE
 
 MAX_SESSION_BYTES = 512 * 1024 * 1024
 _FOLDER_CHARS = re.compile(r"[^A-Za-z0-9]", re.ASCII)
@@ -81,7 +82,7 @@ def look_at(path: Path, request: TranscriptCompactionRequest, now: float) -> Ses
     if status.st_size > MAX_SESSION_BYTES:
         return replace(session, problem=f"larger than {MAX_SESSION_BYTES} bytes")
     try:
-        transcript = read_transcript(whole_lines(path.read_bytes()), format="claude-code")
+        transcript = read_transcript(whole_lines(path.read_bytes()), format=CLAUDE_CODE)
     except TranscriptError as error:
         return replace(session, problem=str(error))
     except OSError as error:

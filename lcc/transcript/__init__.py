@@ -1,10 +1,12 @@
 """Reading transcripts of every supported format, and writing them back with a pass's edits."""
 
 from lcc.transcript.edit import apply_edits, messages_to_payload
-from lcc.transcript.formats.claude.reader import SessionReader
+from lcc.transcript.format import Format
+from lcc.transcript.formats import FORMATS
+from lcc.transcript.formats.claude.growing import SessionReader
+from lcc.transcript.formats.recognition import parse_payload, read_transcript
 from lcc.transcript.model import (
     Edits,
-    Format,
     Json,
     Message,
     Pair,
@@ -15,10 +17,10 @@ from lcc.transcript.model import (
     Transcript,
     TranscriptError,
 )
-from lcc.transcript.read import parse_payload, read_transcript
 from lcc.transcript.render import render
 
 __all__ = [
+    "FORMATS",
     "Edits",
     "Format",
     "Json",

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import orjson
 
 from lcc.transcript.model import Json, Path, TranscriptError
 
-_BOMS = (
+BOM: Final = codecs.BOM_UTF8
+_FOREIGN_BOMS: Final = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
     (codecs.BOM_UTF16_LE, "UTF-16"),
@@ -49,12 +50,12 @@ def _refuse(raw: bytes, error: orjson.JSONDecodeError, line: int) -> NoReturn:
 
 def refuse_foreign_encoding(raw: bytes, name: str) -> None:
     """Raise TranscriptError for an empty input, and for one that is not UTF-8 text by its first bytes."""
-    for bom, encoding in _BOMS:
+    for bom, encoding in _FOREIGN_BOMS:
         if raw.startswith(bom):
             raise TranscriptError(f"the text is {encoding}, not UTF-8", "line 1, column 1")
     if b"\0" in raw[:4]:
         raise TranscriptError("the text is UTF-16 or UTF-32, or binary, not UTF-8", "line 1, column 1")
-    if not raw or raw.isspace() or (raw[:3] == codecs.BOM_UTF8 and not raw[3:].strip()):
+    if not raw or raw.isspace() or (raw[:3] == BOM and not raw[3:].strip()):
         raise TranscriptError("the input is empty", name)
 
 

@@ -17,7 +17,6 @@ from lcc.transcript.model import Json, TranscriptError
 from lcc.transcript.splice import skip_value
 
 _ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}|())')
-BOM = b"\xef\xbb\xbf"
 _BLANK = re.compile(rb"[ \t\r]*+")
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from lcc.transcript.format import Format
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Role = Literal["user", "assistant", "system", "developer", "tool"]
-Format = Literal["payload", "claude-code", "messages-api", "codex"]
 
 Path: TypeAlias = tuple[str | int, ...]
 """Where a value stands: object keys and array indexes from the root of its JSON document.

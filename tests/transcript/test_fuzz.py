@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -24,6 +24,7 @@ from transcript.session_lines import (
 )
 
 from lcc.transcript import (
+    FORMATS,
     Edits,
     Format,
     SessionReader,
@@ -78,7 +79,7 @@ PIECES = [
     b'"id"',
     b"\\ud800",
 ]
-FORMATS: list[Format | None] = [None, *get_args(Format)]
+ANY_FORMAT: list[Format | None] = [None, *FORMATS.values()]
 
 
 def refusal_of(read: Callable[[], object]) -> bool:
@@ -130,17 +131,17 @@ def mutated(raw: bytes, chosen: random.Random) -> bytes:
     return bytes(data)
 
 
-@given(st.sampled_from(SEEDS), st.randoms(use_true_random=False), st.sampled_from(FORMATS))
+@given(st.sampled_from(SEEDS), st.randoms(use_true_random=False), st.sampled_from(ANY_FORMAT))
 def test_damaged_transcripts(raw: bytes, chosen: random.Random, form: Format | None) -> None:
     survives(mutated(raw, chosen), form)
 
 
-@given(st.binary(max_size=60), st.sampled_from(FORMATS))
+@given(st.binary(max_size=60), st.sampled_from(ANY_FORMAT))
 @example(b"\xef\xbb\xbf", None)
 @example(b"\xef\xbb\xbf \n", None)
 @example(b"{", None)
 @example(b'{"type":', None)
-@example(b"\\", "claude-code")
+@example(b"\\", FORMATS["claude-code"])
 def test_any_bytes(raw: bytes, form: Format | None) -> None:
     survives(raw, form)
 
@@ -209,5 +210,6 @@ def test_real_sessions_with_flipped_bytes(path: Any) -> None:
     for _ in range(40):
         start = chosen.randrange(max(1, len(lines) - 12))
         survives(
-            mutated(b"".join(lines[start : start + 12]), chosen), "codex" if "codex" in path.name else "claude-code"
+            mutated(b"".join(lines[start : start + 12]), chosen),
+            FORMATS["codex" if "codex" in path.name else "claude-code"],
         )

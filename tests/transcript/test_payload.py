@@ -70,7 +70,7 @@ class TestPayload:
     @pytest.mark.parametrize("document", [SEED, SEED["messages"]], ids=["object", "array"])
     def test_the_seeds_example_is_read_from_bytes_and_from_objects(self, document: Any) -> None:
         for transcript in (read_transcript(dumps(document)), parse_payload(document)):
-            assert transcript.format == "payload"
+            assert transcript.format.name == "payload"
             assert shape(transcript.messages) == [
                 "u:Fix the failing parser test. Never edit src/generated.",
                 "a:Running the suite. +toolu_1",
@@ -140,7 +140,7 @@ class TestPayload:
 
     def test_an_empty_conversation_is_a_payload(self) -> None:
         assert read_transcript(b'{"messages": []}').messages == ()
-        assert parse_payload([]).format == "payload"
+        assert parse_payload([]).format.name == "payload"
 
     def test_a_call_and_its_result_may_share_a_message_in_either_order(self) -> None:
         results = [{"id": "t", "text": "r"}]
@@ -155,7 +155,7 @@ class TestMessagesApi:
     @pytest.mark.parametrize("document", [API, API["messages"]], ids=["object", "array"])
     def test_content_blocks_are_read(self, document: Any) -> None:
         for transcript in (read_transcript(dumps(document)), parse_payload(document)):
-            assert transcript.format == "messages-api"
+            assert transcript.format.name == "messages-api"
             assert shape(transcript.messages) == ["u:Fix it.", "a:Running. +t1 +t2", "u: -t1 -t2"]
             assert [r.is_error for r in transcript.messages[2].tool_results] == [True, None]
 

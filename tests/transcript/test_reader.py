@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transcript.session_lines import answer, assistant, jsonl, session_files, shape, text, use, user
 
-import lcc.transcript.formats.claude.reader
+import lcc.transcript.formats.claude.growing
 from lcc.transcript import Edits, SessionReader, TranscriptError, read_transcript, render
 
 LINES = (
@@ -70,14 +70,14 @@ def test_a_reader_without_bytes_is_an_empty_session() -> None:
 
 def test_what_was_fed_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[int] = []
-    split = lcc.transcript.formats.claude.reader.split
+    split = lcc.transcript.formats.claude.growing.split
 
     def counting(raw: bytes, *place: int) -> Iterator[Any]:
         for document in split(raw, *place):
             parsed.append(document.end - document.start)
             yield document
 
-    monkeypatch.setattr(lcc.transcript.formats.claude.reader, "split", counting)
+    monkeypatch.setattr(lcc.transcript.formats.claude.growing, "split", counting)
     reader = SessionReader()
     for line in LINES:
         reader.feed(jsonl(line))

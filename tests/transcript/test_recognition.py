@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import get_args
 
 import pytest
 from transcript.session_lines import jsonl, session_files, user
 
-from lcc.transcript import Format, TranscriptError, read_transcript
+from lcc.transcript import FORMATS, TranscriptError, read_transcript
 
 PAYLOAD = b'{"messages":[{"role":"user","text":"x"}]}'
 SESSION = jsonl(user("u1", None, "x"))
@@ -34,11 +33,11 @@ REQUEST = b'[{"role":"user","content":"x"}]'
         (jsonl({"type": "session_meta", "payload": {"id": "i"}}), "codex"),
     ],
 )
-def test_the_format_is_recognised_by_content(raw: bytes, form: Format) -> None:
+def test_the_format_is_recognised_by_content(raw: bytes, form: str) -> None:
     transcript = read_transcript(raw)
 
-    assert transcript.format == form
-    assert read_transcript(raw, format=form).messages == transcript.messages
+    assert transcript.format.name == form
+    assert read_transcript(raw, format=FORMATS[form]).messages == transcript.messages
 
 
 @pytest.mark.parametrize(
@@ -94,11 +93,11 @@ def test_malformed_input_is_refused_with_its_place(raw: bytes, problem: str, pla
     assert refused.value.place.startswith(place)
 
 
-@pytest.mark.parametrize("form", get_args(Format))
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("raw", [b"5", b"[5]", b'{"messages":5}', b"\x80", b'{"type":"user","message":5}'])
-def test_a_named_format_is_held_to(raw: bytes, form: Format) -> None:
+def test_a_named_format_is_held_to(raw: bytes, form: str) -> None:
     with pytest.raises(TranscriptError):
-        read_transcript(raw, format=form)
+        read_transcript(raw, format=FORMATS[form])
 
 
 @pytest.mark.parametrize("path", session_files() or [None], ids=lambda p: p.name if p else "none")
@@ -107,4 +106,4 @@ def test_the_shared_sessions_are_recognised(path: object) -> None:
         pytest.skip("the shared sessions are not here")
     raw = path.read_bytes()  # type: ignore[attr-defined]
 
-    assert read_transcript(raw).format == ("codex" if path.name.startswith("codex") else "claude-code")  # type: ignore[attr-defined]
+    assert read_transcript(raw).format.name == ("codex" if path.name.startswith("codex") else "claude-code")  # type: ignore[attr-defined]

@@ -8,52 +8,102 @@ Each message line is a message; a run of calls is one assistant message, and a r
 from __future__ import annotations
 
 import os.path
+from collections.abc import Mapping
 from typing import Final
 
 import orjson
 
 from lcc.transcript.building import MessageBuilder, duplicate_ids
-from lcc.transcript.document import kind, refuse
+from lcc.transcript.document import BOM, kind, refuse
+from lcc.transcript.formats.many_lines import ManyLines, strings_of
 from lcc.transcript.formats.messages_api import result_text
 from lcc.transcript.formats.payload import ROLES
-from lcc.transcript.lines import BOM, split
+from lcc.transcript.lines import split
 from lcc.transcript.model import Json, Path, Role, ToolResult, ToolUse, Transcript, TranscriptError
+from lcc.transcript.source import Source
 
-LINE_TYPES: Final = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
-_TEXT_PARTS: Final = frozenset(("input_text", "output_text", "text"))
-_TURN_STARTS: Final = frozenset(("task_started", "turn_started"))
-_OUTPUTS: Final = frozenset(("function_call_output", "custom_tool_call_output"))
-_CALLS: Final = frozenset(("function_call", "custom_tool_call", "local_shell_call"))
+# Tuples: a value of any type can be looked up in one.
+_LINE_TYPES: Final = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
+_TEXT_PARTS: Final = ("input_text", "output_text", "text")
+_TURN_STARTS: Final = ("task_started", "turn_started")
+_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
+_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call")
 
 
-def read(raw: bytes) -> Transcript:
-    """A whole rollout. Raises TranscriptError with the line."""
-    rollout = _Rollout()
-    offsets: list[tuple[int, int]] = []
-    warnings: list[str] = []
-    for start, end, line, value, damage in split(raw, len(BOM) if raw.startswith(BOM) else 0):
-        index = len(offsets)
-        offsets.append((start, end))
-        if damage is not None:
-            warnings.append(damage)
-        try:
-            rollout.take(value, index, damage is not None)
-        except TranscriptError as error:
-            place = error.place.removeprefix(f"[{index}].")
-            raise TranscriptError(error.problem, f"line {line}, {place}") from None
-    messages = tuple(message.build() for message in rollout.messages)
-    return Transcript(
-        "codex",
-        messages,
-        rollout.cwd,
-        rollout.session_id,
-        rollout.version,
-        frozenset(),
-        duplicate_ids(messages),
-        raw,
-        tuple(offsets),
-        tuple(warnings),
-    )
+class Codex(ManyLines):
+    """A rollout of Codex."""
+
+    name = "codex"
+    what = "a Codex rollout"
+
+    def recognises(self, source: Source) -> bool:
+        line_type = source.fields.get("type")
+        return line_type in _LINE_TYPES and "payload" in source.fields
+
+    def begins(self, source: Source) -> bool:
+        return self.recognises(source)
+
+    def read(self, source: Source) -> Transcript:
+        rollout = _Rollout()
+        offsets: list[tuple[int, int]] = []
+        warnings: list[str] = []
+        raw = source.raw
+        for start, end, line, value, damage in split(raw, len(BOM) if raw.startswith(BOM) else 0):
+            index = len(offsets)
+            offsets.append((start, end))
+            if damage is not None:
+                warnings.append(damage)
+            try:
+                rollout.take(value, index, damage is not None)
+            except TranscriptError as error:
+                place = error.place.removeprefix(f"[{index}].")
+                raise TranscriptError(error.problem, f"line {line}, {place}") from None
+        messages = tuple(message.build() for message in rollout.messages)
+        return Transcript(
+            self,
+            messages,
+            rollout.cwd,
+            rollout.session_id,
+            rollout.version,
+            frozenset(),
+            duplicate_ids(messages),
+            raw,
+            tuple(offsets),
+            tuple(warnings),
+        )
+
+    def is_own_line(self, path: Path) -> bool:
+        return path[1:] == ("payload",)
+
+    def content_path(self, result: ToolResult) -> Path:
+        return (*result.path, "output")
+
+    def image_data(self, part: Mapping[str, Json]) -> str | None:
+        url = part.get("image_url")
+        if part.get("type") != "input_image" or not isinstance(url, str):
+            return None
+        return url.partition(";base64,")[2] if url.startswith("data:") else None
+
+    def image_part(self, media_type: str, data: str) -> dict[str, Json]:
+        return {"type": "input_image", "image_url": f"data:{media_type};base64,{data}"}
+
+    def text_part(self, text: str) -> dict[str, Json]:
+        return {"type": "input_text", "text": text}
+
+    def second_copies(self, transcript: Transcript) -> dict[str, list[str]]:
+        """Its events repeat outputs."""
+        found: dict[str, list[str]] = {}
+        raw = transcript.raw or b""
+        for start, end in transcript.documents:
+            if b'"event_msg"' in raw[start : start + 200]:
+                event = orjson.loads(raw[start:end]).get("payload")
+                if isinstance(event, dict) and isinstance(event.get("call_id"), str):
+                    found.setdefault(event["call_id"], []).extend(strings_of(event))
+        return found
+
+
+CODEX: Final = Codex()
+FORMAT: Final = CODEX
 
 
 class _Rollout:
@@ -70,7 +120,7 @@ class _Rollout:
     def take(self, value: dict[str, Json], index: int, damaged: bool) -> None:
         """One line. ``damaged``: nothing in it may be replaced."""
         line_type, payload = value.get("type"), value.get("payload")
-        if line_type not in LINE_TYPES:
+        if line_type not in _LINE_TYPES:
             return
         if not isinstance(payload, dict):
             refuse(f"must be an object, is {kind(payload) if 'payload' in value else 'absent'}", (index, "payload"))

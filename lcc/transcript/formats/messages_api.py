@@ -6,13 +6,17 @@ As strict as the payload. Blocks that are neither text, thinking, a client's too
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from lcc.transcript.document import kind, refuse
-from lcc.transcript.formats.payload import CallIds, error_flag, message_role
-from lcc.transcript.model import Json, Message, Path, ToolResult, ToolUse
+from lcc.transcript.edit import removed_blocks
+from lcc.transcript.formats.one_document import OneDocument, message_path
+from lcc.transcript.formats.payload import MESSAGE_KEYS, CallIds, error_flag, message_role
+from lcc.transcript.model import Edits, Json, Message, Path, ToolResult, ToolUse, Transcript
+from lcc.transcript.splice import REMOVE
 
-THINKING = frozenset(("thinking", "redacted_thinking"))
+THINKING: Final = ("thinking", "redacted_thinking")
 
 
 class Content(NamedTuple):
@@ -24,28 +28,106 @@ class Content(NamedTuple):
     more: bool
 
 
-def parse_messages(messages: list[Json], above: Path) -> tuple[Message, ...]:
-    """The messages, one to one. ``above`` is the path of the array. Raises TranscriptError."""
-    ids = CallIds()
-    parsed: list[Message] = []
-    for index, message in enumerate(messages):
-        path = (*above, index)
-        if not isinstance(message, dict):
-            refuse(f"a message must be an object, not {kind(message)}", path)
-        role = message_role(message, path)
-        if message.get("content") is None:
-            refuse(
-                f"must be a string or an array, is {'null' if 'content' in message else 'absent'}", (*path, "content")
-            )
-        content = read_content(message["content"], (*path, "content"), None)
-        for use in content.uses:
-            ids.call(use.id, use.path)
-        for result in content.results:
-            ids.answer(result.tool_use_id, result.path)
-        parsed.append(
-            Message(role, content.text, tuple(content.uses), tuple(content.results), message, (index,), content.more)
-        )
-    return tuple(parsed)
+class MessagesApi(OneDocument):
+    """A request to the Messages API, or its messages alone."""
+
+    name = "messages-api"
+    what = "a Messages API request"
+
+    def has_shape(self, messages: list[Json]) -> bool:
+        """Whether the first message that shows its shape has ``content``."""
+        for message in messages:
+            if isinstance(message, dict):
+                if not MESSAGE_KEYS.isdisjoint(message):
+                    return False
+                if "content" in message:
+                    return True
+        return False
+
+    def parse_messages(self, messages: list[Json], above: Path) -> tuple[Message, ...]:
+        ids = CallIds()
+        return tuple([_message(message, (*above, index), index, ids) for index, message in enumerate(messages)])
+
+    def edited_source(self, message: Message, edits: Edits) -> dict[str, Json]:
+        """With its blocks changed or left out."""
+        source = dict(message.source or {})
+        content = source.get("content")
+        if not isinstance(content, list):
+            return source
+        blocks: list[Json] = list(content)
+        for result in message.tool_results:
+            text = edits.texts.get(result.tool_use_id)
+            if text is not None:
+                index = result.path[-1]
+                block = blocks[index] if isinstance(index, int) else None
+                if isinstance(block, dict):
+                    blocks[int(index)] = {**block, "content": _new_content(block.get("content"), text)}
+        gone = [int(path[-1]) for path in removed_blocks(message, edits)]
+        gone += ending_thinking(content, gone)
+        source["content"] = [block for i, block in enumerate(blocks) if i not in gone]
+        return source
+
+    def more_edits(self, message: Message, edits: Edits) -> Iterator[tuple[Path, object]]:
+        content = message.source.get("content") if message.source is not None else None
+        if edits.dropped and isinstance(content, list):
+            gone = [int(path[-1]) for path in removed_blocks(message, edits)]
+            for index in ending_thinking(content, gone):
+                yield (*message_path(message), "content", index), REMOVE
+
+    def parts(
+        self, transcript: Transcript, message: Message, result: ToolResult
+    ) -> Iterator[tuple[Path, dict[str, Json]]]:
+        blocks = (message.source or {}).get("content")
+        index = result.path[-1]
+        block = blocks[index] if isinstance(blocks, list) and isinstance(index, int) else None
+        content = block.get("content") if isinstance(block, dict) else None
+        for number, part in enumerate(content if isinstance(content, list) else ()):
+            if isinstance(part, dict):
+                yield (*result.path, "content", number), part
+
+    def image_data(self, part: Mapping[str, Json]) -> str | None:
+        return image_data(part)
+
+    def image_part(self, media_type: str, data: str) -> dict[str, Json]:
+        return image_part(media_type, data)
+
+    def text_part(self, text: str) -> dict[str, Json]:
+        return text_part(text)
+
+
+MESSAGES_API: Final = MessagesApi()
+FORMAT: Final = MESSAGES_API
+
+
+def _message(message: Json, path: Path, index: int, ids: CallIds) -> Message:
+    if not isinstance(message, dict):
+        refuse(f"a message must be an object, not {kind(message)}", path)
+    role = message_role(message, path)
+    if message.get("content") is None:
+        refuse(f"must be a string or an array, is {'null' if 'content' in message else 'absent'}", (*path, "content"))
+    content = read_content(message["content"], (*path, "content"), None)
+    for use in content.uses:
+        ids.call(use.id, use.path)
+    for result in content.results:
+        ids.answer(result.tool_use_id, result.path)
+    return Message(role, content.text, tuple(content.uses), tuple(content.results), message, (index,), content.more)
+
+
+def image_data(part: Mapping[str, Json]) -> str | None:
+    """The base64 text of an image block; None for any other block."""
+    source = part.get("source")
+    data = source.get("data") if isinstance(source, dict) and part.get("type") == "image" else None
+    return data if isinstance(data, str) else None
+
+
+def image_part(media_type: str, data: str) -> dict[str, Json]:
+    """An image block, its members in the order in which clients write them."""
+    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+
+
+def text_part(text: str) -> dict[str, Json]:
+    """A text block."""
+    return {"type": "text", "text": text}
 
 
 def read_content(content: Json, path: Path, cwd: str | None) -> Content:
@@ -120,3 +202,25 @@ def result_text(content: Json, path: Path, text_type: str) -> tuple[str, Path | 
     if len(texts) == 1 and len(content) == 1:
         return texts[0], (*path, 0, "text")
     return "\n".join(texts), None
+
+
+def ending_thinking(content: Sequence[Json], gone: Sequence[int]) -> list[int]:
+    """The thinking blocks that a message would end in, once the blocks ``gone`` are taken away.
+
+    The API refuses such a message, so they go with the call that they led to.
+    """
+    ending: list[int] = []
+    if gone:
+        for index in range(len(content) - 1, -1, -1):
+            block = content[index]
+            if isinstance(block, dict) and block.get("type") in THINKING:
+                ending.append(index)
+            elif index not in gone:
+                break
+    return ending
+
+
+def _new_content(content: Json, text: str) -> Json:
+    if isinstance(content, list) and isinstance(content[0], dict):
+        return [{**content[0], "text": text}]
+    return text

@@ -6,8 +6,11 @@ refused with its JSON path.
 
 from __future__ import annotations
 
+from typing import Final
+
 from lcc.transcript.document import kind, refuse
-from lcc.transcript.model import Json, Message, Path, Role, ToolResult, ToolUse
+from lcc.transcript.formats.one_document import OneDocument
+from lcc.transcript.model import Edits, Json, Message, Path, Role, ToolResult, ToolUse
 
 ROLES: dict[str, Role] = {
     "user": "user",
@@ -47,15 +50,50 @@ class CallIds:
         self.answered.add(use_id)
 
 
-def parse_messages(messages: list[Json], above: Path) -> tuple[Message, ...]:
-    """The payload's messages, one to one. ``above`` is the path of the array. Raises TranscriptError."""
-    ids = CallIds()
-    parsed: list[Message] = []
-    for index, message in enumerate(messages):
-        if not isinstance(message, dict):
-            refuse(f"a message must be an object, not {kind(message)}", (*above, index))
-        parsed.append(_message(message, (*above, index), index, ids))
-    return tuple(parsed)
+class Payload(OneDocument):
+    """The seed's payload, which every document is that shows no other format's shape."""
+
+    name = "payload"
+    what = "a messages array or an object with messages"
+
+    def has_shape(self, messages: list[Json]) -> bool:
+        return True
+
+    def parse_messages(self, messages: list[Json], above: Path) -> tuple[Message, ...]:
+        ids = CallIds()
+        parsed: list[Message] = []
+        for index, message in enumerate(messages):
+            if not isinstance(message, dict):
+                refuse(f"a message must be an object, not {kind(message)}", (*above, index))
+            parsed.append(_message(message, (*above, index), index, ids))
+        return tuple(parsed)
+
+    def edited_source(self, message: Message, edits: Edits) -> dict[str, Json]:
+        """With its spelling and its unknown fields."""
+        source = dict(message.source or {})
+        if message.tool_uses and edits.dropped:
+            key = str(message.tool_uses[0].path[-2])
+            source[key] = _without(source[key], {u.path[-1] for u in message.tool_uses if u.id in edits.dropped})
+        if message.tool_results:
+            key = str(message.tool_results[0].path[-2])
+            items = source[key]
+            if isinstance(items, list):
+                source[key] = [
+                    {**item, "text": edits.texts[r.tool_use_id]}
+                    if r.tool_use_id in edits.texts and isinstance(item, dict)
+                    else item
+                    for item, r in zip(items, message.tool_results, strict=True)
+                    if r.tool_use_id not in edits.dropped
+                ]
+        return source
+
+
+PAYLOAD: Final = Payload()
+FORMAT: Final = PAYLOAD
+
+
+def _without(items: Json, indexes: set[str | int]) -> Json:
+    return [item for i, item in enumerate(items) if i not in indexes] if isinstance(items, list) else items
 
 
 def _message(message: dict[str, Json], path: Path, index: int, ids: CallIds) -> Message:

@@ -10,83 +10,31 @@ from collections.abc import Iterable
 
 from lcc.transcript.building import MessageBuilder, duplicate_ids
 from lcc.transcript.collector import without_collector
-from lcc.transcript.document import kind
+from lcc.transcript.document import BOM, kind
+from lcc.transcript.format import Format
 from lcc.transcript.formats.claude.entry import Checkpoint, Entry, Kept, Kind
 from lcc.transcript.formats.claude.tree import Tree, active_branch, live_tree, plain_list
 from lcc.transcript.formats.messages_api import Content, read_content
-from lcc.transcript.lines import BOM, Document, split
+from lcc.transcript.lines import Document, split
 from lcc.transcript.model import Json, Message, ToolResult, Transcript, TranscriptError
-from lcc.transcript.soundness import checked
 
 
-class SessionReader:
-    """Reads a session file as it grows: what has been fed once is not parsed again.
-
-    The file must only have been appended to; when it was cut or replaced, start a new reader.
-    """
-
-    def __init__(self) -> None:
-        self._chunks: list[bytes] = []
-        self._size = 0
-        self._tail: list[bytes] = []
-        self._line = 1
-        self._state = _State()
-
-    def feed(self, appended: bytes) -> None:
-        """Take in the bytes that follow those fed before. An unfinished last line is kept until it is whole.
-
-        Raises TranscriptError, with line and column, for what no client writes; the reader is of no further use.
-        """
-        cut = appended.rfind(b"\n") + 1
-        if not cut:
-            self._tail.append(appended)
-            return
-        whole = b"".join((*self._tail, appended[:cut]))
-        self._tail = [appended[cut:]]
-        self._take(whole)
-
-    def transcript(self) -> Transcript:
-        """The session as far as it has been fed, leaving out an unfinished last line."""
-        tail = b"".join(self._tail)
-        if tail:
-            try:
-                documents = list(split(tail, 0, self._line))
-            except TranscriptError:
-                documents = []
-            if documents:
-                raw = b"".join((*self._chunks, tail))
-                state = self._state.copy()
-                state.take_all(documents, self._size)
-                return checked(state.transcript(raw))
-        raw = b"".join(self._chunks)
-        self._chunks = [raw]
-        return checked(self._state.transcript(raw))
-
-    def _take(self, whole: bytes) -> None:
-        start = len(BOM) if not self._size and whole.startswith(BOM) else 0
-        self._state.take_all(split(whole, start, self._line), self._size)
-        self._chunks.append(whole)
-        self._size += len(whole)
-        self._line += whole.count(b"\n")
-
-
-def read(raw: bytes) -> Transcript:
-    """A whole session file. Raises TranscriptError; a torn last line is an error here."""
-    state = _State()
+def read_state(raw: bytes) -> SessionState:
+    """What a whole file says. Raises TranscriptError; a torn last line is an error here."""
+    state = SessionState()
     state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
-    return state.transcript(raw)
+    return state
 
 
 def read_tree(raw: bytes) -> Tree:
     """The tree of a session's lines; without a walk where the file has no parent links."""
-    state = _State()
-    state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
+    state = read_state(raw)
     if not state.has_parents:
         return Tree(state.entries, [], {})
     return live_tree(state.entries, state.checkpoint)
 
 
-class _State:
+class SessionState:
     """What has been read so far: the tree's lines, and what the file says of the session."""
 
     def __init__(self) -> None:
@@ -101,9 +49,9 @@ class _State:
         self.has_parents = False
         self.line_without_uuid = 0
 
-    def copy(self) -> _State:
+    def copy(self) -> SessionState:
         """An independent copy; the entries themselves are shared, being immutable."""
-        other = _State()
+        other = SessionState()
         for name, value in vars(self).items():
             setattr(other, name, value.copy() if isinstance(value, list | set) else value)
         return other
@@ -171,15 +119,18 @@ class _State:
         if leaf is not None and (value.get("rewound") is True or value.get("explicit") is True):
             self.checkpoint = Checkpoint(index, leaf)
 
-    def transcript(self, raw: bytes) -> Transcript:
-        """The messages of the live branch. Raises TranscriptError for a line that cannot be placed in the tree."""
+    def transcript(self, form: Format, raw: bytes) -> Transcript:
+        """The messages of the live branch of ``raw``.
+
+        Raises TranscriptError for a line that cannot be placed in the tree.
+        """
         if self.has_parents and self.line_without_uuid:
             place = f"line {self.line_without_uuid}, uuid"
             raise TranscriptError("a user or assistant entry without uuid", place)
         with without_collector():
             messages = _messages(self.branch())
         return Transcript(
-            "claude-code",
+            form,
             messages,
             self.cwd,
             self.session_id,

@@ -1,4 +1,4 @@
-"""Rendering the line-based formats: edits inside lines, and lines taken out when nothing is left of them.
+"""Rendering a Claude Code session: edits inside lines, and lines taken out when nothing is left of them.
 
 A removed line's children get its nearest surviving ancestor as their parent, so the tree stays whole.
 """
@@ -6,64 +6,52 @@ A removed line's children get its nearest surviving ancestor as their parent, so
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from lcc.transcript.edit import apply_to_message, block_edits, encode_string, removed_blocks
+from lcc.transcript.edit import apply_to_message, block_edits, encode_value, removed_blocks
+from lcc.transcript.file_edits import FileEdits
 from lcc.transcript.formats.claude.entry import Entry
 from lcc.transcript.formats.claude.reader import read_tree
 from lcc.transcript.formats.claude.tree import Tree
 from lcc.transcript.formats.claude.walk import kept_lines
+from lcc.transcript.formats.many_lines import document_value
 from lcc.transcript.formats.messages_api import THINKING
-from lcc.transcript.lines import split
 from lcc.transcript.model import Edits, Json, Message, Transcript
-from lcc.transcript.splice import REMOVE, Cut, Splices, splice
+from lcc.transcript.splice import REMOVE
 
 _LINKS: Final = ("parentUuid", "logicalParentUuid", "sourceToolAssistantUUID", "leafUuid")
 _NULLABLE: Final = frozenset(("parentUuid", "logicalParentUuid"))
 _LINK: Final = re.compile(rb'"(' + "|".join(_LINKS).encode() + rb')"[ \t]*+:[ \t]*+"([^"\\]*+)"')
 
 
-def render_lines(
-    transcript: Transcript, changed: Iterable[Message], edits: Edits, raw: bytes, ascii_only: bool
-) -> bytes:
+def render_session(transcript: Transcript, changed: Iterable[Message], edits: Edits, ascii_only: bool) -> bytes:
     """The file with the edits of the ``changed`` messages made."""
-    plan = _Plan(transcript, edits, raw, ascii_only)
+    plan = _Rendering(transcript, edits, ascii_only)
     for message in changed:
         plan.take(message)
-    if plan.removed and transcript.format == "claude-code":
+    if plan.file.removed:
         plan.relink()
-    return plan.write()
+    return plan.file.write()
 
 
-class _Plan:
-    """What happens to each document of the file: an edit inside it, or its removal."""
+class _Rendering:
+    """What happens to each line of the file: an edit inside it, or its removal."""
 
-    def __init__(self, transcript: Transcript, edits: Edits, raw: bytes, ascii_only: bool) -> None:
-        self.raw = raw
+    def __init__(self, transcript: Transcript, edits: Edits, ascii_only: bool) -> None:
+        self.transcript = transcript
+        self.file = FileEdits(transcript)
         self.edits = edits
-        self.form = transcript.format
-        self.documents = transcript.documents
         self.ascii_only = ascii_only
-        self.splices: dict[int, Splices] = {}
-        self.removed: set[int] = set()
 
     def take(self, message: Message) -> None:
         """Plan the edits of one message."""
-        if (
-            self.form == "claude-code"
-            and self.edits.dropped
-            and apply_to_message(message, self.edits, self.form) is None
-        ):
-            self.removed.update(message.documents)
+        if self.edits.dropped and apply_to_message(message, self.edits, self.transcript.format) is None:
+            self.file.remove(message.documents)
             return
         for path, edit in block_edits(message, self.edits, self.ascii_only):
-            document = int(path[0])
-            if path[1:] == ("payload",):
-                self.removed.add(document)
-            else:
-                self.splices.setdefault(document, Splices()).add(path[1:], edit)
-        if self.edits.dropped and self.form == "claude-code":
+            self.file.add(path, edit)
+        if self.edits.dropped:
             self._take_empty_lines(message)
 
     def _take_empty_lines(self, message: Message) -> None:
@@ -83,36 +71,32 @@ class _Plan:
                     ending = False
                     break
                 left.discard(index)
-                self.splices.setdefault(document, Splices()).add(("message", "content", index), REMOVE)
+                self.file.add((document, "message", "content", index), REMOVE)
             if not left and blocks:
-                self.removed.add(document)
-                self.splices.pop(document, None)
-
-    def _value(self, document: int) -> dict[str, Json]:
-        start, end = self.documents[document]
-        return next(split(self.raw[start:end])).value
+                self.file.remove([document])
 
     def _content(self, document: int) -> list[Json]:
-        message = self._value(document).get("message")
+        message = document_value(self.transcript, document).get("message")
         content = message.get("content") if isinstance(message, dict) else None
         return content if isinstance(content, list) else [content]
 
     def relink(self) -> None:
         """Give what points at a removed line its nearest surviving ancestor."""
-        tree = read_tree(self.raw)
-        gone = {entry.uuid: entry.parent for entry in tree.entries if entry.document in self.removed}
+        raw, removed = self.file.raw, self.file.removed
+        tree = read_tree(raw)
+        gone = {entry.uuid: entry.parent for entry in tree.entries if entry.document in removed}
         ancestors = _surviving(gone)
         bridges = self._bridges(tree)
         documents = {entry.document for entry in tree.entries if entry.uuid in bridges}
         written = {uuid.encode() for uuid in gone}
-        starts = iter(enumerate(self.documents))
+        starts = iter(enumerate(self.transcript.documents))
         document, (_, end) = next(starts)
-        for link in _LINK.finditer(self.raw):
+        for link in _LINK.finditer(raw):
             if link[2] in written:
                 while link.start() >= end:
                     document, (_, end) = next(starts)
                 documents.add(document)
-        for document in documents - self.removed:
+        for document in documents - removed:
             self._relink_document(document, ancestors, bridges)
         self._relink_boundary(tree.entries, gone)
 
@@ -122,21 +106,22 @@ class _Plan:
         Where a message loses its lines on the walk but keeps some beside it, which are found through the walk
         alone, one of those takes the removed ones' place.
         """
-        walked = {entry.message_id for entry in tree.walk if entry.document not in self.removed}
+        removed = self.file.removed
+        walked = {entry.message_id for entry in tree.walk if entry.document not in removed}
         beside: dict[str | None, str] = {
             entry.message_id: entry.uuid
             for entry in reversed(tree.live.values())
             if entry.kind == "assistant"
             and entry.message_id is not None
             and entry.message_id not in walked
-            and entry.document not in self.removed
+            and entry.document not in removed
         }
         bridges: dict[str, str | None] = {}
         above: str | None = None
         passed: dict[str, None] = {}
         broken = False
         for entry in tree.walk:
-            if entry.document in self.removed:
+            if entry.document in removed:
                 broken = True
                 if entry.message_id in beside:
                     passed[beside[entry.message_id]] = None
@@ -159,21 +144,20 @@ class _Plan:
         left = [uuid for uuid in lines if uuid not in gone]
         if not left or len(left) == len(lines):
             return
-        splices = self.splices.setdefault(boundary.document, Splices())
         if kept.uuids:
             for index, uuid in enumerate(kept.uuids):
                 if uuid in gone:
-                    splices.add(("compactMetadata", "preservedMessages", "uuids", index), REMOVE)
+                    self.file.add((boundary.document, "compactMetadata", "preservedMessages", "uuids", index), REMOVE)
             return
         for key, old, new in (("headUuid", kept.head, left[0]), ("tailUuid", kept.tail, left[-1])):
             if old != new:
-                path = ("compactMetadata", "preservedSegment", key)
-                splices.add(path, encode_string(new, self.ascii_only))
+                path = (boundary.document, "compactMetadata", "preservedSegment", key)
+                self.file.add(path, encode_value(new, self.ascii_only))
 
     def _relink_document(
         self, document: int, ancestors: Mapping[str, str | None], bridges: Mapping[str, str | None]
     ) -> None:
-        value = self._value(document)
+        value = document_value(self.transcript, document)
         uuid = value.get("uuid")
         for key in _LINKS:
             target = value.get(key)
@@ -186,32 +170,12 @@ class _Plan:
             else:
                 continue
             if ancestor is not None:
-                new = encode_string(ancestor, self.ascii_only)
+                new = encode_value(ancestor, self.ascii_only)
             elif key in _NULLABLE:
                 new = b"null"
             else:
                 continue
-            self.splices.setdefault(document, Splices()).add((key,), new)
-
-    def write(self) -> bytes:
-        """The file's bytes with the plan carried out."""
-        return splice(self.raw, self._cuts())
-
-    def _cuts(self) -> Iterator[Cut]:
-        done = 0
-        ends_line = True  # what is kept of the file up to ``done``
-        for document in sorted(self.removed | self.splices.keys()):
-            start, end = self.documents[document]
-            if start > done:
-                ends_line = self.raw[start - 1] == 0x0A
-            done = end
-            if document not in self.removed:
-                yield from self.splices[document].cuts(self.raw, start)
-                ends_line = False
-                continue
-            if ends_line:
-                done += next((len(e) for e in (b"\r\n", b"\n") if self.raw.startswith(e, end)), 0)
-            yield start, done, b""
+            self.file.add((document, key), new)
 
 
 def _surviving(parents: Mapping[str, str | None]) -> dict[str, str | None]:
