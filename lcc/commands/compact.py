@@ -166,8 +166,8 @@ def _open_fork(source: str, format: str, output: str, snapshot: bool) -> Fork:
     if output != STREAM:
         raise InputError(f"-o {output}: --fork names its file itself, by the new session's id")
     if format in FORMATS and not FORMATS[format].can_fork:
-        able = ", ".join(form.name for form in FORMATS.values() if form.can_fork)
-        raise InputError(f"--format {format}: only a session that its client can resume can be forked ({able})")
+        able = " or ".join(form.what for form in FORMATS.values() if form.can_fork)
+        raise InputError(f"--format {format}: only {able} can be forked")
     return open_fork(source, snapshot)
 
 

@@ -135,4 +135,4 @@ def test_it_is_offered_and_checked_by_name(with_diary: Path) -> None:
     assert "a diary" in held.stderr
     forked = lcc_of(with_diary, "compact", "session.jsonl", "--format", "diary", "--fork")
     assert forked.returncode == 2
-    assert "can be forked (claude-code)" in forked.stderr
+    assert "only a Claude Code session can be forked" in forked.stderr
