@@ -1,23 +1,12 @@
 """Reading transcripts of every supported format, and writing them back with a pass's edits."""
 
 from lcc.transcript.edit import apply_edits, messages_to_payload
-from lcc.transcript.format import Format
 from lcc.transcript.formats import FORMATS
 from lcc.transcript.formats.claude.growing import SessionReader
 from lcc.transcript.formats.recognition import parse_payload, read_transcript
-from lcc.transcript.model import (
-    Edits,
-    Json,
-    Message,
-    Pair,
-    Path,
-    Role,
-    ToolResult,
-    ToolUse,
-    Transcript,
-    TranscriptError,
-)
+from lcc.transcript.model import Edits, Format, Message, Pair, Role, ToolResult, ToolUse, Transcript
 from lcc.transcript.render import render
+from lcc.transcript.values import Json, Path, TranscriptError
 
 __all__ = [
     "FORMATS",

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 import orjson
 
-from lcc.transcript.model import Json, Path, TranscriptError
+from lcc.transcript.values import Json, Path, TranscriptError
 
 BOM: Final = codecs.BOM_UTF8
 _FOREIGN_BOMS: Final = (

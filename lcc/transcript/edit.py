@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from lcc.transcript.collector import without_collector
-from lcc.transcript.format import Format
-from lcc.transcript.model import Edits, Json, Message, Path, ToolResult, Transcript
+from lcc.transcript.model import Edits, Format, Message, ToolResult, Transcript
 from lcc.transcript.splice import REMOVE
+from lcc.transcript.values import Json, Path
 
 
 def apply_edits(transcript: Transcript, edits: Edits) -> tuple[Message, ...]:

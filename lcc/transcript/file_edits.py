@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from lcc.transcript.model import Path, Transcript
+from lcc.transcript.model import Transcript
 from lcc.transcript.splice import Cut, Splices, splice
+from lcc.transcript.values import Path
 
 
 class FileEdits:

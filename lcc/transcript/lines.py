@@ -13,8 +13,8 @@ from typing import NamedTuple, NoReturn
 import orjson
 
 from lcc.transcript.document import loads
-from lcc.transcript.model import Json, TranscriptError
 from lcc.transcript.splice import skip_value
+from lcc.transcript.values import Json, TranscriptError
 
 _ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}|())')
 _BLANK = re.compile(rb"[ \t\r]*+")

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import orjson
 
 from lcc.transcript.document import json_path, refuse
-from lcc.transcript.model import Json, Message, Path, Transcript, TranscriptError
+from lcc.transcript.model import Message, Transcript
+from lcc.transcript.values import Json, Path, TranscriptError
 
 MAX_DEPTH = 250
 """How deep a call's input may be nested."""

@@ -9,8 +9,8 @@ from typing import Final
 import orjson
 
 from lcc.transcript.document import BOM, loads
-from lcc.transcript.model import Json
 from lcc.transcript.splice import skip_value
+from lcc.transcript.values import Json
 
 _ONLY_SPACE: Final = re.compile(rb"[ \t\r\n]*+\Z")
 

@@ -22,7 +22,8 @@ from typing import Final
 from lcc.transcript.building import MessageBuilder, duplicate_ids
 from lcc.transcript.formats.many_lines import ManyLines
 from lcc.transcript.lines import split
-from lcc.transcript.model import Path, ToolResult, ToolUse, Transcript
+from lcc.transcript.model import ToolResult, ToolUse, Transcript
+from lcc.transcript.values import Path
 from lcc.transcript.source import Source
 
 

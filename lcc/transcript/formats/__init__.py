@@ -1,4 +1,4 @@
-"""The formats of transcripts, a module or a folder each: what ``lcc.transcript.format`` asks of them.
+"""The formats of transcripts, a module or a folder each: what ``lcc.transcript.model.Format`` asks of them.
 
 This is the one place that lists them. Everything else asks a transcript's own ``format``, or this table.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final
 
-from lcc.transcript.format import Format
+from lcc.transcript.model import Format
 
 # The module that holds each one as FORMAT, in the order of being asked: the first that recognises an input reads it.
 _MODULES: Final = (

@@ -19,8 +19,9 @@ from lcc.transcript.formats.many_lines import ManyLines, strings_of
 from lcc.transcript.formats.messages_api import result_text
 from lcc.transcript.formats.payload import ROLES
 from lcc.transcript.lines import split
-from lcc.transcript.model import Json, Path, Role, ToolResult, ToolUse, Transcript, TranscriptError
+from lcc.transcript.model import Role, ToolResult, ToolUse, Transcript
 from lcc.transcript.source import Source
+from lcc.transcript.values import Json, Path, TranscriptError
 
 # Tuples: a value of any type can be looked up in one.
 _LINE_TYPES: Final = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")

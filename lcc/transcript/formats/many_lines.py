@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from lcc.transcript.edit import block_edits
 from lcc.transcript.file_edits import FileEdits
-from lcc.transcript.format import Format
 from lcc.transcript.lines import split
-from lcc.transcript.model import Edits, Json, Message, Path, ToolResult, Transcript
+from lcc.transcript.model import Edits, Format, Message, ToolResult, Transcript
+from lcc.transcript.values import Json, Path
 
 
 class ManyLines(Format):

@@ -13,8 +13,9 @@ from lcc.transcript.document import kind, refuse
 from lcc.transcript.edit import removed_blocks
 from lcc.transcript.formats.one_document import OneDocument, message_path
 from lcc.transcript.formats.payload import MESSAGE_KEYS, CallIds, error_flag, message_role
-from lcc.transcript.model import Edits, Json, Message, Path, ToolResult, ToolUse, Transcript
+from lcc.transcript.model import Edits, Message, ToolResult, ToolUse, Transcript
 from lcc.transcript.splice import REMOVE
+from lcc.transcript.values import Json, Path
 
 THINKING: Final = ("thinking", "redacted_thinking")
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from lcc.transcript.document import kind, refuse
 from lcc.transcript.edit import apply_to_message, block_edits
 from lcc.transcript.file_edits import FileEdits
-from lcc.transcript.format import Format
-from lcc.transcript.model import Edits, Json, Message, Path, ToolResult, Transcript, TranscriptError
+from lcc.transcript.model import Edits, Format, Message, ToolResult, Transcript
 from lcc.transcript.source import Source
 from lcc.transcript.splice import REMOVE
+from lcc.transcript.values import Json, Path, TranscriptError
 
 
 class OneDocument(Format):

@@ -10,7 +10,8 @@ from typing import Final
 
 from lcc.transcript.document import kind, refuse
 from lcc.transcript.formats.one_document import OneDocument
-from lcc.transcript.model import Edits, Json, Message, Path, Role, ToolResult, ToolUse
+from lcc.transcript.model import Edits, Message, Role, ToolResult, ToolUse
+from lcc.transcript.values import Json, Path
 
 ROLES: dict[str, Role] = {
     "user": "user",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from lcc.transcript.collector import without_collector
 from lcc.transcript.document import refuse_foreign_encoding
-from lcc.transcript.format import Format
 from lcc.transcript.formats import FORMATS
 from lcc.transcript.formats.messages_api import MESSAGES_API
 from lcc.transcript.formats.one_document import messages_of
 from lcc.transcript.formats.payload import PAYLOAD
-from lcc.transcript.model import Json, Transcript, TranscriptError
+from lcc.transcript.model import Format, Transcript
 from lcc.transcript.soundness import check_objects, checked
 from lcc.transcript.source import Source
+from lcc.transcript.values import Json, TranscriptError
 
 
 def read_transcript(raw: bytes, *, format: Format | None = None, name: str = "input") -> Transcript:

@@ -8,8 +8,9 @@ from lcc.transcript.formats.claude.reader import read_state
 from lcc.transcript.formats.claude.rendering import render_session
 from lcc.transcript.formats.many_lines import ManyLines, document_value, strings_of
 from lcc.transcript.formats.messages_api import image_data, image_part
-from lcc.transcript.model import Edits, Json, Message, Transcript
+from lcc.transcript.model import Edits, Message, Transcript
 from lcc.transcript.source import Source
+from lcc.transcript.values import Json
 
 
 class ClaudeCode(ManyLines):

@@ -6,8 +6,9 @@ from lcc.transcript.document import BOM
 from lcc.transcript.formats.claude import CLAUDE_CODE
 from lcc.transcript.formats.claude.reader import SessionState
 from lcc.transcript.lines import split
-from lcc.transcript.model import Transcript, TranscriptError
+from lcc.transcript.model import Transcript
 from lcc.transcript.soundness import checked
+from lcc.transcript.values import TranscriptError
 
 
 class SessionReader:

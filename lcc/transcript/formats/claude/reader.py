@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from lcc.transcript.building import MessageBuilder, duplicate_ids
 from lcc.transcript.collector import without_collector
 from lcc.transcript.document import BOM, kind
-from lcc.transcript.format import Format
 from lcc.transcript.formats.claude.entry import Checkpoint, Entry, Kept, Kind
 from lcc.transcript.formats.claude.tree import Tree, active_branch, live_tree, plain_list
 from lcc.transcript.formats.messages_api import Content, read_content
 from lcc.transcript.lines import Document, split
-from lcc.transcript.model import Json, Message, ToolResult, Transcript, TranscriptError
+from lcc.transcript.model import Format, Message, ToolResult, Transcript
+from lcc.transcript.values import Json, TranscriptError
 
 
 def read_state(raw: bytes) -> SessionState:

@@ -17,8 +17,9 @@ from lcc.transcript.formats.claude.tree import Tree
 from lcc.transcript.formats.claude.walk import kept_lines
 from lcc.transcript.formats.many_lines import document_value
 from lcc.transcript.formats.messages_api import THINKING
-from lcc.transcript.model import Edits, Json, Message, Transcript
+from lcc.transcript.model import Edits, Message, Transcript
 from lcc.transcript.splice import REMOVE
+from lcc.transcript.values import Json
 
 _LINKS: Final = ("parentUuid", "logicalParentUuid", "sourceToolAssistantUUID", "leafUuid")
 _NULLABLE: Final = frozenset(("parentUuid", "logicalParentUuid"))
