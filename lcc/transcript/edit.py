@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
 from lcc.transcript.collector import without_collector
-from lcc.transcript.model import Edits, Format, Message, ToolResult, Transcript
+from lcc.transcript.model import Edits, Format, Message, ToolResult, ToolUse, Transcript
 from lcc.transcript.splice import REMOVE
 from lcc.transcript.values import Json, Path
 
@@ -35,12 +35,14 @@ def touches(message: Message, edits: Edits) -> bool:
     for result in message.tool_results:
         if result.tool_use_id in edits.texts or result.tool_use_id in edits.dropped:
             return True
-    return bool(edits.dropped) and any(use.id in edits.dropped for use in message.tool_uses)
+    if not edits.dropped and not edits.inputs:
+        return False
+    return any(use.id in edits.dropped or use.id in edits.inputs for use in message.tool_uses)
 
 
 def apply_to_message(message: Message, edits: Edits, form: Format) -> Message | None:
     """One message with the edits made; None when nothing of it is left."""
-    uses = tuple(use for use in message.tool_uses if use.id not in edits.dropped)
+    uses = tuple(_with_input(use, edits) for use in message.tool_uses if use.id not in edits.dropped)
     results = tuple(
         _with_text(result, edits) for result in message.tool_results if result.tool_use_id not in edits.dropped
     )
@@ -56,14 +58,29 @@ def removed_blocks(message: Message, edits: Edits) -> list[Path]:
     ]
 
 
-def block_edits(message: Message, edits: Edits, ascii_only: bool) -> Iterator[tuple[Path, bytes | object]]:
-    """The splices of one message: paths with ``REMOVE``, or with a new text as a JSON string."""
+def block_edits(
+    message: Message, edits: Edits, form: Format, ascii_only: bool
+) -> Iterator[tuple[Path, bytes | object]]:
+    """The splices of one message: paths with ``REMOVE``, or with a new text as a JSON string.
+
+    Raises KeyError for the new text of a result that is not exactly one text, and for a string in an input that
+    the format cannot replace.
+    """
     for path in removed_blocks(message, edits):
         yield path, REMOVE
     for result in message.tool_results:
         text = edits.texts.get(result.tool_use_id)
         if text is not None and result.tool_use_id not in edits.dropped:
             yield _text_path(result), encode_value(text, ascii_only)
+    for use in message.tool_uses if edits.inputs else ():
+        strings = edits.inputs.get(use.id)
+        if strings is None or use.id in edits.dropped:
+            continue
+        above = form.input_path(use)
+        if above is None:
+            raise KeyError(f"the input of {use.id} cannot be changed in {form.what}")
+        for path, text in strings.items():
+            yield (*above, *path), encode_value(text, ascii_only)
 
 
 def encode_value(value: Json, ascii_only: bool) -> bytes:
@@ -77,6 +94,31 @@ def _text_path(result: ToolResult) -> Path:
     if result.text_path is None:
         raise KeyError(f"the result of {result.tool_use_id} is not one text and cannot be replaced")
     return result.text_path
+
+
+def input_with(value: Json, strings: Mapping[Path, str]) -> Json:
+    """An input with the strings at the paths replaced, copied where it changes. Raises KeyError for a wrong path."""
+    for path, text in strings.items():
+        value = _with_string(value, path, text)
+    return value
+
+
+def _with_string(value: Json, path: Path, text: str) -> Json:
+    if not path:
+        if not isinstance(value, str):
+            raise KeyError("there is no string at the path")
+        return text
+    step, rest = path[0], path[1:]
+    if isinstance(value, dict) and isinstance(step, str):
+        return {**value, step: _with_string(value[step], rest, text)}
+    if isinstance(value, list) and isinstance(step, int):
+        return [*value[:step], _with_string(value[step], rest, text), *value[step + 1 :]]
+    raise KeyError("there is no string at the path")
+
+
+def _with_input(use: ToolUse, edits: Edits) -> ToolUse:
+    strings = edits.inputs.get(use.id) if edits.inputs else None
+    return use if strings is None else use._replace(input=input_with(use.input, strings))
 
 
 def _with_text(result: ToolResult, edits: Edits) -> ToolResult:

@@ -105,13 +105,16 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What a pass changes: the new text of results, by call id, and the calls removed with their results."""
+    """What a pass changes, by call id: the new text of results, strings in inputs, and the calls that go whole."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
+    """The calls that are removed together with their results."""
+    inputs: Mapping[str, Mapping[Path, str]] = field(default_factory=dict)
+    """The new strings of a call's input, each by its path within the input."""
 
     def __bool__(self) -> bool:
-        return bool(self.texts) or bool(self.dropped)
+        return bool(self.texts) or bool(self.dropped) or bool(self.inputs)
 
 
 class Format(Protocol):
@@ -141,6 +144,9 @@ class Format(Protocol):
 
     def begins(self, source: Source) -> bool:
         """Whether an input that holds no message so far is the beginning of a transcript all the same."""
+
+    def input_path(self, use: ToolUse) -> Path | None:
+        """Where the call's input stands as a value of its own; None where a string in it cannot be replaced."""
 
     def edited_source(self, message: Message, edits: Edits) -> dict[str, Json] | None:
         """The message's own object (``Message.source``) with the edits made; None where it has none."""

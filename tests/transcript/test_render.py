@@ -121,7 +121,20 @@ def edits_of(transcript: Transcript, chosen: random.Random, *, share: float | No
         for p in pairs
         if p.result.text_path is not None and chosen.random() < 0.5
     }
-    return Edits(texts, frozenset(p.use.id for p in pairs if chosen.random() < share))
+    inputs = {
+        p.use.id: {path: chosen.choice(["[note]", '[n "é" \\ \U0001f600]']) for path in string_paths(p.use.input)}
+        for p in pairs
+        if transcript.format.input_path(p.use) is not None and chosen.random() < 0.5
+    }
+    return Edits(texts, frozenset(p.use.id for p in pairs if chosen.random() < share), inputs)
+
+
+def string_paths(value: Any, above: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Where the strings of an input stand."""
+    if isinstance(value, str):
+        return [above]
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path for step, inner in inside for path in string_paths(inner, (*above, step))]
 
 
 def check(raw: bytes, transcript: Transcript, edits: Edits) -> bytes:
@@ -129,6 +142,8 @@ def check(raw: bytes, transcript: Transcript, edits: Edits) -> bytes:
     out = render(transcript, edits)
     again = read_transcript(out, format=transcript.format)
     assert said(again.messages) == said(apply_edits(transcript, edits))
+    inputs = [use.input for message in apply_edits(transcript, edits) for use in message.tool_uses]
+    assert [use.input for message in again.messages for use in message.tool_uses] == inputs
     assert render(again, Edits()) is out
     assert render(transcript, Edits()) is raw
     return out
@@ -340,3 +355,50 @@ def test_messages_without_edits_are_the_same_objects() -> None:
     assert compacted[2] is transcript.messages[2]
     assert transcript.messages[1].tool_results[0].text == "x"
     assert apply_edits(transcript, Edits()) is transcript.messages
+
+
+def test_strings_of_an_input_change_alone() -> None:
+    """The call, its other fields, their order and their types stay; the transcript's own objects are not changed."""
+    given = {"file_path": "/p/a.py", "edits": [{"old_string": "x" * 9, "new_string": "y", "all": True}], "n": 3}
+    document = [
+        {"role": "assistant", "toolUses": [{"tool_use_id": "1", "tool": "MultiEdit", "input": given}]},
+        {"role": "user", "toolResults": [{"tool_use_id": "1", "text": "done"}]},
+    ]
+    transcript = read_transcript(json.dumps(document).encode())
+    edits = Edits(inputs={"1": {("edits", 0, "old_string"): "[note]"}})
+
+    out = render(transcript, edits)
+
+    expected = json.dumps(document).replace("x" * 9, "[note]")
+    assert out == expected.encode()
+    assert transcript.messages[0].tool_uses[0].input == given
+
+
+@pytest.mark.parametrize("path", [("n",), ("edits",), ("edits", 7), ("none",), ("file_path", 0)])
+def test_what_is_no_string_of_the_input_cannot_be_changed(path: tuple[str | int, ...]) -> None:
+    given = {"file_path": "/p/a.py", "edits": ["x"], "n": 3}
+    transcript = parse_payload(
+        [
+            {"role": "assistant", "toolUses": [{"tool_use_id": "1", "tool": "MultiEdit", "input": given}]},
+            {"role": "user", "toolResults": [{"tool_use_id": "1", "text": "done"}]},
+        ]
+    )
+
+    with pytest.raises(LookupError):
+        apply_edits(transcript, Edits(inputs={"1": {path: "[note]"}}))
+
+
+def test_codex_keeps_its_inputs() -> None:
+    """Its arguments are JSON within a string: nothing in them is a value of the file."""
+    lines = [
+        {"type": "session_meta", "payload": {"id": "s"}},
+        {
+            "type": "response_item",
+            "payload": {"type": "function_call", "name": "shell", "arguments": '{"command": "ls"}', "call_id": "1"},
+        },
+        {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "1", "output": "a"}},
+    ]
+    transcript = read_transcript(jsonl(*lines))
+
+    with pytest.raises(KeyError, match="a Codex rollout"):
+        render(transcript, Edits(inputs={"1": {("command",): "[note]"}}))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lcc.transcript.edit import block_edits
 from lcc.transcript.file_edits import FileEdits
 from lcc.transcript.lines import split
-from lcc.transcript.model import Edits, Format, Message, ToolResult, Transcript
+from lcc.transcript.model import Edits, Format, Message, ToolResult, ToolUse, Transcript
 from lcc.transcript.values import Json, Path
 
 
@@ -23,12 +23,15 @@ class ManyLines(Format):
         """A call or a result that is a line of its own goes with its line."""
         planned = FileEdits(transcript)
         for message in changed:
-            for path, edit in block_edits(message, edits, ascii_only):
+            for path, edit in block_edits(message, edits, self, ascii_only):
                 if self.is_own_line(path):
                     planned.remove([int(path[0])])
                 else:
                     planned.add(path, edit)
         return planned.write()
+
+    def input_path(self, use: ToolUse) -> Path | None:
+        return None
 
     def is_own_line(self, path: Path) -> bool:
         """Whether a call or result at ``path`` has its document for itself."""

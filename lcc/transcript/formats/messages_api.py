@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lcc.transcript.document import kind, refuse
-from lcc.transcript.edit import removed_blocks
+from lcc.transcript.edit import input_with, removed_blocks
 from lcc.transcript.formats.one_document import OneDocument, message_path
 from lcc.transcript.formats.payload import MESSAGE_KEYS, CallIds, error_flag, message_role
 from lcc.transcript.model import Edits, Message, ToolResult, ToolUse, Transcript
@@ -63,6 +63,11 @@ class MessagesApi(OneDocument):
                 block = blocks[index] if isinstance(index, int) else None
                 if isinstance(block, dict):
                     blocks[int(index)] = {**block, "content": _new_content(block.get("content"), text)}
+        for use in message.tool_uses if edits.inputs else ():
+            index = use.path[-1]
+            block = blocks[index] if isinstance(index, int) and use.id in edits.inputs else None
+            if isinstance(block, dict):
+                blocks[int(index)] = {**block, "input": input_with(use.input, edits.inputs[use.id])}
         gone = [int(path[-1]) for path in removed_blocks(message, edits)]
         gone += ending_thinking(content, gone)
         source["content"] = [block for i, block in enumerate(blocks) if i not in gone]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lcc.transcript.document import kind, refuse
 from lcc.transcript.edit import apply_to_message, block_edits
 from lcc.transcript.file_edits import FileEdits
-from lcc.transcript.model import Edits, Format, Message, ToolResult, Transcript
+from lcc.transcript.model import Edits, Format, Message, ToolResult, ToolUse, Transcript
 from lcc.transcript.source import Source
 from lcc.transcript.splice import REMOVE
 from lcc.transcript.values import Json, Path, TranscriptError
@@ -60,9 +60,12 @@ class OneDocument(Format):
             if edits.dropped and apply_to_message(message, edits, self) is None:
                 planned.add(path, REMOVE)
                 continue
-            for place, edit in (*block_edits(message, edits, ascii_only), *self.more_edits(message, edits)):
+            for place, edit in (*block_edits(message, edits, self, ascii_only), *self.more_edits(message, edits)):
                 planned.add(place, edit)
         return planned.write()
+
+    def input_path(self, use: ToolUse) -> Path | None:
+        return (*use.path, "input")
 
     def more_edits(self, message: Message, edits: Edits) -> Iterator[tuple[Path, object]]:
         """What goes from a message beside the blocks that the edits name."""

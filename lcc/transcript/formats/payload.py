@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from lcc.transcript.document import kind, refuse
+from lcc.transcript.edit import input_with
 from lcc.transcript.formats.one_document import OneDocument
 from lcc.transcript.model import Edits, Message, Role, ToolResult, ToolUse
 from lcc.transcript.values import Json, Path
@@ -72,9 +73,17 @@ class Payload(OneDocument):
     def edited_source(self, message: Message, edits: Edits) -> dict[str, Json]:
         """With its spelling and its unknown fields."""
         source = dict(message.source or {})
-        if message.tool_uses and edits.dropped:
+        if message.tool_uses and (edits.dropped or edits.inputs):
             key = str(message.tool_uses[0].path[-2])
-            source[key] = _without(source[key], {u.path[-1] for u in message.tool_uses if u.id in edits.dropped})
+            uses = source[key]
+            if isinstance(uses, list):
+                source[key] = [
+                    {**item, "input": input_with(use.input, edits.inputs[use.id])}
+                    if use.id in edits.inputs and isinstance(item, dict)
+                    else item
+                    for item, use in zip(uses, message.tool_uses, strict=True)
+                    if use.id not in edits.dropped
+                ]
         if message.tool_results:
             key = str(message.tool_results[0].path[-2])
             items = source[key]
@@ -91,10 +100,6 @@ class Payload(OneDocument):
 
 PAYLOAD: Final = Payload()
 FORMAT: Final = PAYLOAD
-
-
-def _without(items: Json, indexes: set[str | int]) -> Json:
-    return [item for i, item in enumerate(items) if i not in indexes] if isinstance(items, list) else items
 
 
 def _message(message: dict[str, Json], path: Path, index: int, ids: CallIds) -> Message:

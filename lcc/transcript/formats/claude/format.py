@@ -8,9 +8,9 @@ from lcc.transcript.formats.claude.reader import read_state
 from lcc.transcript.formats.claude.rendering import render_session
 from lcc.transcript.formats.many_lines import ManyLines, document_value, strings_of
 from lcc.transcript.formats.messages_api import image_data, image_part
-from lcc.transcript.model import Edits, Message, Transcript
+from lcc.transcript.model import Edits, Message, ToolUse, Transcript
 from lcc.transcript.source import Source
-from lcc.transcript.values import Json
+from lcc.transcript.values import Json, Path
 
 
 class ClaudeCode(ManyLines):
@@ -30,6 +30,9 @@ class ClaudeCode(ManyLines):
 
     def read(self, source: Source) -> Transcript:
         return read_state(source.raw).transcript(self, source.raw)
+
+    def input_path(self, use: ToolUse) -> Path | None:
+        return (*use.path, "input")
 
     def render(self, transcript: Transcript, changed: Iterable[Message], edits: Edits, ascii_only: bool) -> bytes:
         return render_session(transcript, changed, edits, ascii_only)

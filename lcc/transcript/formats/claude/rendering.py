@@ -50,7 +50,7 @@ class _Rendering:
         if self.edits.dropped and apply_to_message(message, self.edits, self.transcript.format) is None:
             self.file.remove(message.documents)
             return
-        for path, edit in block_edits(message, self.edits, self.ascii_only):
+        for path, edit in block_edits(message, self.edits, self.transcript.format, self.ascii_only):
             self.file.add(path, edit)
         if self.edits.dropped:
             self._take_empty_lines(message)
