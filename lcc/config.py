@@ -9,53 +9,28 @@ them says so.
 from __future__ import annotations
 
 import difflib
-import math
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from lcc.contract.modes import Provider, RulesMode
+from lcc.contract.option import RequestError, Row
+from lcc.contract.options import LiveOptions, config_rows
 
 MAX_FILE_BYTES: Final = 256 * 1024
-_TRUE: Final = frozenset(("1", "true", "yes", "on"))
-_FALSE: Final = frozenset(("0", "false", "no", "off", ""))
 
 
 class ConfigError(ValueError):
     """A value that cannot be used. The text names the source, the key, and what is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What a live session is compacted with. The defaults are the seed's recommendation for one (section 5)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config(LiveOptions):
+    """What a live session is compacted with: its options, and where each came from."""
 
-    enabled: bool = True
-    provider: Provider = "rules"
-    rules_mode: RulesMode = "recoverable"
-    min_reduction: float = 0.25
-    """The share of the session that must go, 0 to 1; below it the built-in summary runs."""
-    preserve_recent: int = 6
-    """The newest messages, which are never touched."""
-    threshold: float = 0.5
-    trim_head_chars: int = 300
-    allow_command_pointers: bool = False
-    disk_check: bool = True
-    model: str | None = None
-    """The model whose tokens are counted."""
-    jev_model: str = "jev-latest"
-    laya_model: str | None = None
-    judge_timeout_s: float = 15.0
-    """How long a compaction may wait for a judge, in seconds."""
-    stash_dir: str | None = None
-    request_log: bool = False
-    """Whether each pass of a live session adds a line without content to the request log."""
-    idle_minutes: float = 30.0
-    """The daemon stops after so long without a request or a live session; 0: never."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """Where each value that is not the default came from."""
 
@@ -128,107 +103,39 @@ def _from_file(file: Path, named: bool) -> Iterator[tuple[str, object]]:
         document = tomllib.loads(raw.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: no valid TOML: {error}") from None
+    rows = config_rows()
     for key, value in document.items():
-        if key not in _RULES:
-            near = difflib.get_close_matches(key, _RULES, 1)
-            hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(_RULES))}"
+        if key not in rows:
+            near = difflib.get_close_matches(key, rows, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(rows))}"
             raise ConfigError(f"{file}: {key}: no such setting{hint}")
-        yield key, _checked(key, value, str(file))
+        yield key, _checked(rows[key], value, str(file))
 
 
 def _from_options(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """The plugin's options, typed or as text; one that is not ours (a newer plugin's) or not set is passed over."""
-    for key, value in options.items():
-        if key in _RULES and value is not None and value != "":
-            typed = _from_text(key, value) if isinstance(value, str) else value
-            yield key, _checked(key, typed, "the plugin's options")
+    for key, row in config_rows().items():
+        value = options.get(key)
+        if value is not None and value != "":
+            typed = row.from_text(value) if isinstance(value, str) else value
+            yield key, _checked(row, typed, "the plugin's options")
 
 
 def _from_env(env: Mapping[str, str]) -> Iterator[tuple[str, object]]:
-    for key in _RULES:
+    for key, row in config_rows().items():
         name = f"LCC_{key.upper()}"
-        text = env.get(name)
-        if text is not None and text != "":
-            yield key, _checked(key, _from_text(key, text), name)
+        text = env.get(name, "")
+        if text:
+            yield key, _checked(row, row.from_text(text), name)
 
 
-def _from_text(key: str, text: str) -> object:
-    """A variable's text as the setting's type; left as it is, for the check to refuse, where it is none."""
-    kind = _RULES[key][0]
-    if kind is bool:
-        word = text.strip().lower()
-        return True if word in _TRUE else False if word in _FALSE else text
-    try:
-        return kind(text) if kind in (int, float) else text
-    except ValueError:
-        return text
-
-
-def _checked(key: str, value: object, source: str) -> object:
-    kind, allowed, is_allowed = _RULES[key]
-    if callable(allowed):
-        allowed = allowed()
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+def _checked(row: Row, value: object, source: str) -> object:
+    """The value as the option takes it; a whole number may be written for any number, and 8.0 for a whole one."""
+    if row.kind == "number" and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if kind is int and isinstance(value, float) and value.is_integer():
+    if row.kind == "whole" and isinstance(value, float) and value.is_integer():
         value = int(value)
-    if type(value) is not kind or not is_allowed(value):
-        raise ConfigError(f"{source}: {key}: {value!r} is not {allowed}")
-    if key == "stash_dir":
-        return str(Path(str(value)).expanduser())
-    return value
-
-
-def providers() -> tuple[Provider, ...]:
-    """What ``provider`` may be. Imported only when it is asked for: `lcc-daemon status` needs no pass."""
-    from lcc.contract.modes import PROVIDERS
-
-    return PROVIDERS
-
-
-def live_rules_modes() -> tuple[RulesMode, ...]:
-    """What ``rules_mode`` may be in a live session: not `lossy`, which failed its audits (the seed's section 5)."""
-    from lcc.contract.modes import LIVE_MODES
-
-    return LIVE_MODES
-
-
-def _text(value: Any) -> bool:
-    return 0 < len(value) <= 4096 and value.isprintable()
-
-
-def _between(low: float, high: float) -> Callable[[Any], bool]:
-    return lambda value: math.isfinite(value) and low <= value <= high
-
-
-_ANY: Final = "true or false", lambda value: True
-_Rule: TypeAlias = "tuple[type, str | Callable[[], str], Callable[[Any], bool]]"
-_RULES: Final[Mapping[str, _Rule]] = {
-    "enabled": (bool, *_ANY),
-    "provider": (str, lambda: f"one of {', '.join(providers())}", lambda value: value in providers()),
-    "rules_mode": (
-        str,
-        lambda: f"one of {', '.join(live_rules_modes())}",
-        lambda value: value in live_rules_modes(),
-    ),
-    "min_reduction": (float, "a number from 0 to 1", _between(0, 1)),
-    "preserve_recent": (int, "a whole number from 0 to 100000", _between(0, 100_000)),
-    "threshold": (float, "a number from 0 to 1", _between(0, 1)),
-    "trim_head_chars": (int, "a whole number from 0 to 1000000", _between(0, 1_000_000)),
-    "allow_command_pointers": (bool, *_ANY),
-    "disk_check": (bool, *_ANY),
-    "model": (str, "a model's name", _text),
-    "jev_model": (str, "a model's name", _text),
-    "laya_model": (str, "a model's name", _text),
-    "judge_timeout_s": (float, "a number of seconds from 1 to 300", _between(1, 300)),
-    "stash_dir": (
-        str,
-        "an absolute path (or one that begins with ~/)",
-        lambda value: _text(value) and value.startswith(("/", "~/")),
-    ),
-    "request_log": (bool, *_ANY),
-    "idle_minutes": (float, "a number of minutes from 0 to 10080", _between(0, 10_080)),
-}
-
-if set(_RULES) != {f.name for f in fields(Config)} - {"sources"}:
-    raise AssertionError("every setting has exactly one rule")
+    try:
+        return row.checked(value)
+    except RequestError as error:
+        raise ConfigError(f"{source}: {row.name}: {error.problem}") from None

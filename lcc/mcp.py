@@ -7,8 +7,10 @@ context that a compaction has just freed. Needs the optional extra ``mcp``.
 from __future__ import annotations
 
 import contextlib
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import orjson
 from mcp.server import MCPServer
@@ -18,14 +20,14 @@ from mcp_types import CallToolResult, ContentBlock, TextContent, ToolAnnotations
 from pydantic import Field
 
 from lcc.commands.files import InputError, OutputFile, WriteError, read_input
-from lcc.compaction.workspace import with_session_root
+from lcc.contract.options import PassOptions, RequestError, Row, table
 from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, page_of, parse_lines
 from lcc.recovery.recall import recall as fetch
 from lcc.stash import Stash, StashError, stash_folder
 
 if TYPE_CHECKING:
+    from lcc.compaction.compact import Compacted
     from lcc.contract.report import Report
-    from lcc.relevance import TranscriptCompactionRequest, TranscriptCompactionResult
 
 MAX_TRANSCRIPT_BYTES = 256 * 1024 * 1024
 MAX_REPORT_BYTES = 256 * 1024 * 1024
@@ -38,8 +40,33 @@ INSTRUCTIONS = (
     "prefer lines or grep over the whole."
 )
 
-RulesMode = Literal["lossless", "recoverable", "stashed", "lossy"]
-Provider = Literal["rules", "jev", "laya", "auto"]
+
+def _takes_options(**defaults: object) -> Callable[[Callable[..., CallToolResult]], Callable[..., CallToolResult]]:
+    """Give a tool the fields of the options that MCP may set, in place of its parameter ``given``.
+
+    ``defaults`` replace those of the table of options.
+    """
+
+    def decorate(tool: Callable[..., CallToolResult]) -> Callable[..., CallToolResult]:
+        rows = [row for row in table(PassOptions).values() if row.option.in_mcp]
+        signature = inspect.signature(tool, eval_str=True)
+
+        def run(**values: object) -> CallToolResult:
+            return tool(given={row.name: values.pop(row.name) for row in rows}, **values)
+
+        own = [parameter for name, parameter in signature.parameters.items() if name != "given"]
+        fields = [_field(row, defaults.get(row.name, row.default)) for row in rows]
+        run.__name__, run.__doc__, run.__module__ = tool.__name__, tool.__doc__, tool.__module__
+        run.__signature__ = signature.replace(parameters=[*own, *fields])  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def _field(row: Row, default: object) -> inspect.Parameter:
+    about = Field(description=row.option.help, ge=row.option.low, le=row.option.high)
+    annotation = Annotated[row.hint, about]  # type: ignore[name-defined]
+    return inspect.Parameter(row.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 
 def build_server() -> MCPServer[object]:
@@ -93,58 +120,32 @@ def recall(
     return CallToolResult(content=blocks)
 
 
+@_takes_options(provider="rules")
 def compact_transcript(
     path: Annotated[
         str,
         Field(description="The session file: Claude Code or Codex JSONL, or a JSON transcript. It is only read."),
     ],
+    given: Mapping[str, object],
     output: Annotated[
         str | None, Field(description="Where to write the compacted session; a file that is not there yet.")
     ] = None,
     report: Annotated[
         str | None, Field(description="Where to write the report (for explain); a file that is not there yet.")
     ] = None,
-    question: Annotated[str, Field(description="What the session is about, to keep what it names.")] = "",
-    provider: Annotated[Provider, Field(description="rules works offline; the others ask a judge.")] = "rules",
-    rules_mode: Annotated[
-        RulesMode,
-        Field(
-            description="lossless: repeats. recoverable: also file reads. stashed: also old outputs, kept for recall."
-        ),
-    ] = "lossless",
-    workspace_root: Annotated[
-        str | None, Field(description="The folder that the session worked in; its own if not given.")
-    ] = None,
-    preserve_recent: Annotated[int, Field(description="Newest messages that stay untouched.", ge=0)] = 6,
-    min_reduction: Annotated[float, Field(description="The share that makes it worth it.", ge=0, le=1)] = 0.25,
-    threshold: Annotated[float, Field(description="A judge's threshold.", ge=0, le=1)] = 0.5,
-    disk_check: Annotated[bool, Field(description="Prove file reads on disk.")] = True,
-    allow_command_pointers: Annotated[
-        bool, Field(description="Also point at read-only commands to run again.")
-    ] = False,
 ) -> CallToolResult:
     """Remove from a session file the tool outputs that can be had back, and say what that frees.
 
     Without output nothing is written (a dry run): you get the figures alone. Texts and calls are never changed.
     """
-    from lcc.relevance import RequestError, TranscriptCompactionRequest, TranscriptError
+    from lcc.compaction.compact import CompactionError
+    from lcc.relevance import TranscriptError
 
     files = _Files(_new_file(output, "output"), _new_file(report, "report"))
+    values: dict[str, Any] = dict(given)
     try:
-        request = TranscriptCompactionRequest(
-            payload=None,
-            question=question,
-            provider=provider,
-            rules_mode=rules_mode,
-            workspace_root=workspace_root,
-            preserve_recent=preserve_recent,
-            min_reduction=min_reduction,
-            threshold=threshold,
-            disk_check=disk_check,
-            allow_command_pointers=allow_command_pointers,
-        )
-        figures = _compact(path, request, files)
-    except (InputError, WriteError, RequestError, TranscriptError) as error:
+        figures = _compact(path, PassOptions(**values), files)
+    except (InputError, WriteError, RequestError, TranscriptError, CompactionError) as error:
         raise ToolError(str(error)) from None
     return CallToolResult(content=[_text(figures)])
 
@@ -173,14 +174,13 @@ class _Files(NamedTuple):
     output: OutputFile | None
     report: OutputFile | None
 
-    def write(self, result: TranscriptCompactionResult) -> Report:
-        from lcc.transcript import render
-
-        if self.output:
-            self.output.write(render(result.transcript, result.edits))
+    def write(self, compacted: Compacted) -> None:
+        """Writes both beside their places, in place of what an earlier call wrote there."""
+        if self.output and compacted.content is not None:
+            self.output.write(compacted.content)
         if self.report:
-            self.report.write(orjson.dumps(result.report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-        return result.report
+            option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+            self.report.write(orjson.dumps(compacted.report, option=option))
 
     def commit(self) -> list[str]:
         """Give the files their names, the report first; the names."""
@@ -190,22 +190,18 @@ class _Files(NamedTuple):
         return [file.name for file in there]
 
 
-def _compact(path: str, request: TranscriptCompactionRequest, files: _Files) -> str:
-    from lcc.relevance import run_pass
-    from lcc.relevance.context import PassContext
-    from lcc.stash import UNNAMED_SESSION
+def _compact(path: str, options: PassOptions, files: _Files) -> str:
+    from lcc.compaction.compact import compact
+    from lcc.relevance.ports import Ports
     from lcc.transcript import read_transcript
 
     transcript = read_transcript(read_input(_named(path), MAX_TRANSCRIPT_BYTES), name=path)
-    request, origin = with_session_root(request, transcript)
-    source = str(files.output.path) if files.output else None
-    stash = Stash(stash_folder(), transcript.session_id or UNNAMED_SESSION, source)
-    context = PassContext(stash=stash, dry_run=files.output is None, workspace_root_source=origin)
+    ports = Ports(dry_run=files.output is None, stash_source=str(files.output.path) if files.output else None)
     with contextlib.ExitStack() as unwritten:
         for file in filter(None, files):
             unwritten.enter_context(file)
-        report = run_pass(transcript, request, files.write, context)
-        return _figures(report, files.commit())
+        compacted = compact(transcript, options, ports, stage=files.write)
+        return _figures(compacted.report, files.commit())
 
 
 _FIGURES = (

@@ -163,8 +163,8 @@ def measure(mode: str, payload: Path, root: str) -> dict[str, float]:
     raw = payload.read_bytes()
     transcript = read_transcript(raw)
     parsed = time.process_time()
-    request, context = _request(mode, root)
-    size = run_pass(transcript, request, lambda result: len(render(result.transcript, result.edits)), context)
+    request, ports = _request(mode, root)
+    size = run_pass(transcript, request, lambda result: len(render(result.transcript, result.edits)), ports)
     ended = time.process_time()
     peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - baseline) * (1 if sys.platform == "darwin" else 1024)
     return {
@@ -178,17 +178,13 @@ def measure(mode: str, payload: Path, root: str) -> dict[str, float]:
 
 def _request(mode: str, root: str) -> tuple[Any, Any]:
     from lcc.relevance import TranscriptCompactionRequest
-    from lcc.relevance.context import PassContext
+    from lcc.relevance.ports import Ports
 
     options: dict[str, Any] = {"rules_mode": {"proxy": "recoverable", "disk": "recoverable"}.get(mode, mode)}
     if mode in ("disk", "stashed"):
         options["workspace_root"] = root
-    context = PassContext()
-    if mode == "stashed":
-        from lcc.stash import Stash
-
-        context = PassContext(stash=Stash(Path(root).parent / "stash", "bench"))
-    return TranscriptCompactionRequest(payload=None, provider="rules", **options), context
+    folder = Path(root).parent / "stash" if mode == "stashed" else None
+    return TranscriptCompactionRequest(payload=None, provider="rules", **options), Ports(stash_folder=folder)
 
 
 def measure_loads(payload: Path) -> dict[str, float]:
@@ -207,11 +203,11 @@ def profile(mode: str, payload: Path, root: str) -> None:
     from lcc.relevance import run_pass
     from lcc.transcript import read_transcript, render
 
-    request, context = _request(mode, root)
+    request, ports = _request(mode, root)
     profiler = cProfile.Profile()
     profiler.enable()
     transcript = read_transcript(payload.read_bytes())
-    run_pass(transcript, request, lambda result: render(transcript, result.edits), context)
+    run_pass(transcript, request, lambda result: render(transcript, result.edits), ports)
     profiler.disable()
     pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
 

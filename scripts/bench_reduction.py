@@ -22,7 +22,7 @@ import orjson
 from lcc.contract.report import Report
 from lcc.recovery.restore import facts_of, restore, restored_bytes
 from lcc.relevance import TranscriptCompactionRequest, run_pass
-from lcc.relevance.context import PassContext
+from lcc.relevance.ports import Ports
 from lcc.stash import Stash
 from lcc.tokens import counter
 from lcc.transcript import Message, Transcript, read_transcript, render
@@ -61,7 +61,7 @@ def one_pass(raw: bytes, mode: str, stash: Stash) -> tuple[bytes, Report]:
         read_transcript(raw),
         request,
         lambda result: (render(result.transcript, result.edits), result.report),
-        PassContext(stash=stash),
+        Ports(stash_folder=stash.folder),
     )
 
 

@@ -33,7 +33,7 @@ from needs import Need, needs
 from replay import Cut, cuts, sessions, write_files
 
 from lcc.relevance import TranscriptCompactionRequest, messages_to_payload, transcript_stashed
-from lcc.relevance.context import PassContext
+from lcc.relevance.ports import Ports
 from lcc.relevance.stash_policy import DEFAULT_POLICY, StashPolicy
 from lcc.relevance.transcript import run_pass
 from lcc.stash import Stash, StashError
@@ -84,8 +84,8 @@ def our_mode(name: str, rules_mode: str, disk: bool, stash: Stash | None = None)
             rules_mode=rules_mode,
             workspace_root=str(cut.root) if disk else None,
         )
-        context = PassContext(stash=stash, dry_run=stash is None)
-        result = run_pass(parse_payload(cut.before), request, lambda result: result, context)
+        ports = Ports(stash_folder=stash.folder if stash else None, dry_run=stash is None)
+        result = run_pass(parse_payload(cut.before), request, lambda result: result, ports)
         return messages_to_payload(result.messages)
 
     def recall(names: Iterable[str]) -> dict[str, str | None]:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lcc.relevance import TranscriptCompactionRequest, run_pass
-from lcc.relevance.context import PassContext
+from lcc.relevance.ports import Ports
 from lcc.stash import GcLimits, Stash, collect, pack_files, plan_collection
 from lcc.transcript import Json, parse_payload
 
@@ -55,7 +55,7 @@ def pass_seconds(stash: Stash, payload: Json) -> tuple[float, float]:
     parsed = parse_payload(payload)
     request = TranscriptCompactionRequest(payload=None, provider="rules", rules_mode="stashed")
     began, cpu = time.perf_counter(), time.process_time()
-    report = run_pass(parsed, request, lambda result: result.report, PassContext(stash=stash))
+    report = run_pass(parsed, request, lambda result: result.report, Ports(stash_folder=stash.folder))
     took = time.perf_counter() - began, time.process_time() - cpu
     assert report["tool_calls_stashed"], "nothing was stashed"
     return took

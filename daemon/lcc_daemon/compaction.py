@@ -5,21 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import orjson
 
+from lcc.compaction.compact import Compacted, CompactionError, compact
 from lcc.config import Config
 from lcc.contract.report import Report
-from lcc.judge.errors import TranscriptFitError
-from lcc.relevance import RequestError, TranscriptCompactionRequest, TranscriptCompactionResult, run_pass
-from lcc.relevance.context import PassContext
+from lcc.relevance import TranscriptCompactionResult
+from lcc.relevance.ports import Ports
 from lcc.transcript import Edits, Json, Transcript, TranscriptError, parse_payload
 from lcc_daemon.figures import Figures
 from lcc_daemon.plan import HandOver, Plan, Replace, summary_line
-
-if TYPE_CHECKING:
-    import httpx
 
 TRIGGERS = ("manual", "auto")
 
@@ -50,11 +47,10 @@ class Event:
 class Help:
     """What the daemon lends to a pass."""
 
-    context: PassContext = field(default_factory=PassContext)
-    judge_client: Callable[[], httpx.Client] | None = None
-    keep_report: Callable[[Event, Report], str | None] = lambda event, report: None
-    """Saves the report and returns its path."""
-    figures: Callable[[Event, TranscriptCompactionResult], Figures] = lambda event, result: estimated(result)
+    ports: Ports = field(default_factory=Ports)
+    report_path: str | None = None
+    """Where the report of a replacement will stand; whoever asked for the plan keeps it there."""
+    figures: Callable[[TranscriptCompactionResult], Figures] = lambda result: estimated(result)
     """The tokens that the user is told."""
     seen_before: bool = False
     """Whether this session has been compacted by a pass before."""
@@ -104,45 +100,19 @@ def compact_event(event: Event, config: Config, help: Help | None = None) -> Don
         transcript = replace(
             parse_payload({"messages": event.messages}), cwd=event.cwd, session_id=event.session_id or None
         )
-        request = request_for(config, event.instructions, event.cwd, lent.judge_client)
     except TranscriptError as error:
         return hand_over("bad-transcript", f"the session cannot be read at {error.place or 'its top'}")
-    except RequestError as error:
-        return hand_over("config", str(error))
-    deadline = time.monotonic() + config.judge_timeout_s
-    context = replace(lent.context, workspace_root_source="session", deadline=deadline)
+    ports = replace(lent.ports, deadline=time.monotonic() + config.judge_timeout_s)
+    made: list[Done] = []
 
-    def emit(result: TranscriptCompactionResult) -> Done:
-        return _plan_for(event, config, lent, result)
+    def stage(compacted: Compacted) -> None:
+        made[:] = [_plan_for(config, lent, compacted)]
 
     try:
-        return run_pass(transcript, request, emit, context)
-    except TranscriptFitError as error:
-        return hand_over("judge-budget", str(error))
-
-
-def request_for(
-    config: Config, question: str, cwd: str, judge_client: Callable[[], httpx.Client] | None
-) -> TranscriptCompactionRequest:
-    """The pass's request for a live session: the seed's recommendation, with what the user configured."""
-    asks = config.provider != "rules" and judge_client is not None
-    return TranscriptCompactionRequest(
-        payload=None,
-        question=question,
-        provider=config.provider,
-        threshold=config.threshold,
-        preserve_recent=config.preserve_recent,
-        trim_head_chars=config.trim_head_chars,
-        min_reduction=config.min_reduction,
-        model=config.model,
-        jev_model=config.jev_model,
-        laya_model=config.laya_model,
-        client=judge_client() if asks and judge_client else None,
-        rules_mode=config.rules_mode,
-        workspace_root=cwd,
-        disk_check=config.disk_check,
-        allow_command_pointers=config.allow_command_pointers,
-    )
+        compact(transcript, replace(config, question=event.instructions), ports, rendered=False, stage=stage)
+    except CompactionError as error:
+        return hand_over(error.reason, str(error))
+    return made[0]
 
 
 def hand_over(reason: str, say: str, report: Report | None = None) -> Done:
@@ -151,8 +121,8 @@ def hand_over(reason: str, say: str, report: Report | None = None) -> Done:
     return Done(plan, plan.encode(), report=report)
 
 
-def _plan_for(event: Event, config: Config, lent: Help, result: TranscriptCompactionResult) -> Done:
-    edits, report = result.edits, result.report
+def _plan_for(config: Config, lent: Help, compacted: Compacted) -> Done:
+    edits, report = compacted.edits, compacted.report
     if not edits:
         if report["degraded"]:
             return hand_over("degraded", f"nothing was decided ({report['degradation_reason']})", report)
@@ -163,9 +133,9 @@ def _plan_for(event: Event, config: Config, lent: Help, result: TranscriptCompac
         share, asked = 100 * cast("float", report["reduction_ratio"]), 100 * config.min_reduction
         say = f"only {share:.0f} % can be removed, and {asked:.0f} % is asked for (min_reduction)"
         return hand_over("too-little", say, report)
-    say = summary_line(report, lent.figures(event, result))
-    plan = Replace(edits.texts, edits.dropped, say, lent.keep_report(event, report))
-    saved = saved_bytes(result.transcript, edits)
+    say = summary_line(report, lent.figures(compacted.result))
+    plan = Replace(edits.texts, edits.dropped, say, lent.report_path)
+    saved = saved_bytes(compacted.result.transcript, edits)
     return Done(plan, plan.encode(), saved, len(edits.texts) + len(edits.dropped), report)
 
 

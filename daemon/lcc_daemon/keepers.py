@@ -57,12 +57,15 @@ class Keepers:
 
     # ---------------------------------------------------------------- reports
 
-    def keep_report(self, state: Path, session_id: str, report: Report) -> str:
-        """Where the report will stand; it is written while the answer is already on its way."""
+    @staticmethod
+    def report_path(state: Path, session_id: str) -> Path:
+        """Where the report of a pass that begins now will stand."""
         stamp = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns() % 10**6:06d}"
-        path = state / "reports" / f"{stamp}-{file_name(session_id)}.json"
+        return state / "reports" / f"{stamp}-{file_name(session_id)}.json"
+
+    def keep_report(self, path: Path, report: Report) -> None:
+        """Write the report while the answer is already on its way."""
         self._background.submit(self._write_report, path, report)
-        return str(path)
 
     def _write_report(self, path: Path, report: Report) -> None:
         try:

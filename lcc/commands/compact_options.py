@@ -9,47 +9,33 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lcc.commands.files import InputError
+from lcc.contract.modes import MODES
+from lcc.contract.options import (
+    REFUSED_FLAG_FAMILY,
+    REFUSED_FLAGS,
+    PassOptions,
+    flags_that_need,
+    table,
+)
 
 if TYPE_CHECKING:
-    from lcc.contract.modes import Provider, RulesMode
-
-REFUSED = frozenset(
-    {
-        "--trim-threshold",
-        "--preserve-tail",
-        "--min-block-chars",
-        "--keep-regex",
-        "--protect-prefix",
-        "--prefix-marker",
-        "--no-marker",
-        "--marker-scores",
-        "--append-to",
-        "--require-exact-tokens",
-        "--semantic-verify",
-        "--no-sufficiency",
-        "--max-restorations",
-        "--confidence-threshold",
-    }
-)
-REFUSED_FAMILY = "--laya-"
+    from lcc.commands.flags import Given
 
 TAKES_VALUE = frozenset(
     {
-        *("-q", "--question", "--mode", "--provider", "--rules-mode", "--format", "--workspace-root"),
-        *("--threshold", "--trim-head-chars", "--preserve-recent", "--max-state-tokens", "--max-request-tokens"),
-        *("--batch-size", "--max-workers", "--min-reduction", "--model", "--jev-model", "--decisions-cache"),
-        *("-o", "--output", "-r", "--report"),
+        *("--mode", "--format", "-o", "--output", "-r", "--report"),
+        *(
+            flag
+            for row in table(PassOptions).values()
+            if row.kind != "switch"
+            for flag in (row.option.flag, row.option.short)
+            if flag
+        ),
     }
 )
-
-JUDGE_ONLY = (
-    *("--threshold", "--trim-head-chars", "--max-state-tokens", "--max-request-tokens"),
-    *("--batch-size", "--max-workers", "--jev-model"),
-)
-RULES_ONLY = ("--rules-mode", "--workspace-root", "--no-disk-check", "--allow-command-pointers")
-RECOVERABLE_ONLY = RULES_ONLY[1:]
+"""The words of a command line behind which a value stands, however it is worded."""
 CHOOSES = ("--provider", "--rules-mode", "--decisions-cache")
-"""The options by which a person says who decides."""
+"""The flags by which a person says who decides."""
 
 
 def refuse_options(words: Sequence[str]) -> None:
@@ -63,7 +49,7 @@ def refuse_options(words: Sequence[str]) -> None:
         if word == "--":
             break
         name = word.partition("=")[0]
-        if name in REFUSED or name.startswith(REFUSED_FAMILY):
+        if name in REFUSED_FLAGS or name.startswith(REFUSED_FLAG_FAMILY):
             found[name] = None
         takes_next = word in TAKES_VALUE
     if found:
@@ -74,31 +60,25 @@ def refuse_options(words: Sequence[str]) -> None:
         )
 
 
-def provider_for(given: str | None, options: Iterable[str]) -> str:
-    """The provider: what was given; else ``rules`` when an option of the rules was; else ``auto``."""
-    if given is not None:
-        return given
-    return "rules" if any(name in RULES_ONLY for name in options) else "auto"
+def provider_for(given: Given) -> object:
+    """The provider: what was given; else ``rules`` when an option of the rules was; else the table's default."""
+    if given.values["provider"] is not None:
+        return given.values["provider"]
+    of_rules = flags_that_need("rules", "proof")
+    return "rules" if any(flag in of_rules for flag in given.flags) else table(PassOptions)["provider"].default
 
 
-def chooses_nobody(options: Iterable[str]) -> bool:
-    """Whether none of the given options says who decides, so that a fork is made by the recoverable rules."""
-    return not any(name in CHOOSES for name in options)
+def chooses_nobody(flags: Iterable[str]) -> bool:
+    """Whether none of the flags says who decides, so that a fork is made as a live session is compacted."""
+    return not any(flag in CHOOSES for flag in flags)
 
 
-def without_effect(provider: Provider, rules_mode: RulesMode, options: Iterable[str]) -> list[str]:
-    """The given options that change nothing with this provider and these rules, in the order given."""
-    from lcc.contract.modes import MODES
-
-    given = list(options)
+def without_effect(options: PassOptions, flags: Iterable[str]) -> list[str]:
+    """The flags on the command line that change nothing in a pass with these options, in the order given."""
+    given = list(flags)
     idle: list[str] = []
-    if provider == "rules":
-        idle += [name for name in given if name in JUDGE_ONLY]
-    if not MODES[rules_mode].reads_files:
-        idle += [name for name in given if name in RECOVERABLE_ONLY]
+    if options.provider == "rules":
+        idle += [flag for flag in given if flag in flags_that_need("judge")]
+    if not MODES[options.rules_mode].reads_files:
+        idle += [flag for flag in given if flag in flags_that_need("proof")]
     return idle
-
-
-def flag_of(field: str) -> str:
-    """The option that sets a field of the request."""
-    return {"batch_calls": "--batch-size", "disk_check": "--no-disk-check"}.get(field, f"--{field.replace('_', '-')}")

@@ -23,23 +23,20 @@ class Fork:
     session_id: str
     raw: bytes = field(repr=False)
 
-    def content(self, rendered: bytes, changed: Collection[str], transcript: Transcript, *, dry_run: bool) -> bytes:
+    def content(self, rendered: bytes, changed: Collection[str]) -> bytes:
         """The fork's bytes: of the ``rendered`` session, in which the results of the calls ``changed`` were edited.
 
-        Unless it is a dry run, the stash is told that the fork names what earlier notes in the session name.
         Raises ``InputError`` for a session that cannot be forked.
         """
         from lcc.sessions.fork import ForkError, fork_bytes
 
         try:
-            forked = fork_bytes(rendered, changed, self.session_id)
+            return fork_bytes(rendered, changed, self.session_id)
         except ForkError as error:
             raise InputError(f"--fork: {error}") from None
-        if not dry_run:
-            self._take_over_notes(transcript)
-        return forked
 
-    def _take_over_notes(self, transcript: Transcript) -> None:
+    def take_over_notes(self, transcript: Transcript) -> None:
+        """Tell the stash that the fork names what earlier notes in the session name."""
         from lcc.sessions.fork import note_ids
         from lcc.stash import Stash, StashError, stash_folder
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lcc.commands.files import InputError, WriteError
+from lcc.commands.flags import Given, takes_options
+from lcc.contract.options import LiveOptions, table
 
 if TYPE_CHECKING:
     from lcc.sessions.listing import Session
 
 
+@takes_options("rules_mode", "preserve_recent", rules_mode=table(LiveOptions)["rules_mode"].default)
 def sessions(
+    given: Given,
     project: Annotated[
         str | None, typer.Argument(metavar="[PROJECT]", help="The project's folder. Default: where you are.")
     ] = None,
-    rules_mode: Annotated[
-        str, typer.Option(help="What to reckon with: lossless, recoverable, stashed or lossy.")
-    ] = "recoverable",
-    preserve_recent: Annotated[int, typer.Option(help="Newest messages that are never touched.")] = 6,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Sessions to look at, the newest; 0 for all.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
@@ -33,21 +33,15 @@ def sessions(
     Only reads. In use means that a client seems to have the session open; context is what the API counted at
     the last request, system prompt and tools included.
     """
-    from lcc.contract.request import as_rules_mode
-    from lcc.relevance import RequestError, TranscriptCompactionRequest
     from lcc.sessions.listing import look_at, project_folder, session_files
 
     folder = Path(os.path.abspath(project or "."))
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder")
+    options = given.options(provider="rules")
     kept = project_folder(folder, os.environ)
     try:
-        request = TranscriptCompactionRequest(
-            payload=None, provider="rules", rules_mode=as_rules_mode(rules_mode), preserve_recent=preserve_recent
-        )
         files = session_files(kept)
-    except RequestError as error:
-        raise InputError(f"--{error.option.replace('_', '-')}: {error.problem}") from None
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{folder}: Claude Code has no sessions of this project ({kept})") from None
     except OSError as error:
@@ -56,13 +50,13 @@ def sessions(
     found = []
     for path in files[:limit] if limit else files:
         try:
-            found.append(look_at(path, request, now))
+            found.append(look_at(path, options, now))
         except FileNotFoundError:
             continue
     if as_json:
         _print_json(found, len(files))
     else:
-        _print(found, len(files), rules_mode)
+        _print(found, len(files), options.rules_mode)
 
 
 def _print(found: list[Session], total: int, mode: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lcc.commands.files import InputError
+from lcc.commands.flags import Given, takes_options
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -23,7 +24,9 @@ _MODE_WORDS = {"recoverable": "from disk", "stashed": "with the stash"}
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
+@takes_options("preserve_recent")
 def watch(
+    given: Given,
     session: Annotated[
         str | None,
         typer.Argument(metavar="[SESSION]", help="A session file. Default: the newest session of this folder."),
@@ -31,7 +34,6 @@ def watch(
     window: Annotated[
         int | None, typer.Option(min=1000, help="The context window in tokens. Default: 200,000, or what fits.")
     ] = None,
-    preserve_recent: Annotated[int, typer.Option(min=0, help="Newest messages that are never touched.")] = 6,
     once: Annotated[
         bool, typer.Option("--once", help="Look once and stop. Without a terminal and --json it does so too.")
     ] = False,
@@ -44,7 +46,7 @@ def watch(
     from lcc.sessions.watch import Watched
 
     path = Path(session) if session is not None else _newest(Path.cwd())
-    watched = Watched(path, window, preserve_recent)
+    watched = Watched(path, given.options(provider="rules"), window)
     if _poll(watched) and not watched.is_session():
         raise InputError(f"{path}: not a session file of Claude Code")
     if once or not (as_json or sys.stdout.isatty()):

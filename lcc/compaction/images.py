@@ -32,12 +32,23 @@ _MOST_TOKENS = 1600
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """A session's bytes with its old images stashed: how many, of which calls, and what could not be stored."""
+    """A session's old images, stashed: the note for each by its path, their calls, and what could not be stored."""
 
-    content: bytes
-    stashed: int = 0
+    format: Format
+    notes: tuple[tuple[Path, str], ...] = ()
     calls: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
+
+    def noted(self, content: bytes) -> bytes:
+        """The session's bytes, whatever else was edited in them, with a text part that holds its note for each image.
+
+        Paths lead to the same parts there: nothing is dropped where there is a stash.
+        """
+        if not self.notes:
+            return content
+        ascii_only = content.isascii()
+        parts = [(path, encode_value(self.format.text_part(note), ascii_only)) for path, note in self.notes]
+        return splice_values(read_transcript(content, format=self.format), parts)
 
 
 class _Part(NamedTuple):
@@ -49,24 +60,24 @@ class _Part(NamedTuple):
 
 
 def stash_images(
-    content: bytes, stash: Stash | None, preserve_recent: int, policy: StashPolicy = DEFAULT_POLICY
+    transcript: Transcript, stash: Stash | None, preserve_recent: int, policy: StashPolicy = DEFAULT_POLICY
 ) -> Images:
-    """Put the images of old results into the stash, and notes in their place.
+    """Put the images of old results into the stash; the notes that are to take their place.
 
     The newest ``preserve_recent`` messages, and those that the policy calls recent, stay as they are; so do
     failed results, and images that cannot be stored. With ``stash`` None nothing is written.
     """
-    if b'image"' not in content:
-        return Images(content)
-    transcript = read_transcript(content)
+    form, raw = transcript.format, transcript.raw or b""
+    if b'image"' not in raw:
+        return Images(form)
     until = len(transcript.messages) - max(preserve_recent, policy.recent_messages)
     found: list[tuple[_Part, bytes]] = []
     for part in _parts(transcript, until):
-        image = _image_of(transcript.format, part.value)
-        if image is not None and orjson.dumps(part.value) in content:
+        image = _image_of(form, part.value)
+        if image is not None and _stands_as_we_write(transcript, part, raw):
             found.append((part, image))
     outcomes = stash.put_many([image for _, image in found]) if stash is not None else [None] * len(found)
-    edits: list[tuple[Path, bytes]] = []
+    notes: list[tuple[Path, str]] = []
     calls: set[str] = set()
     errors: dict[str, int] = {}
     for (part, image), outcome in zip(found, outcomes, strict=True):
@@ -75,16 +86,21 @@ def stash_images(
             errors[name] = errors.get(name, 0) + 1
             continue
         sha256 = outcome.sha256 if isinstance(outcome, Stored) else hashlib.sha256(image).hexdigest()
-        note = transcript.format.text_part(stash_note(_tokens(image), sha256))
-        edits.append((part.path, encode_value(note, content.isascii())))
+        notes.append((part.path, stash_note(_tokens(image), sha256)))
         calls.add(part.call_id)
     warnings = tuple(f"stash_write_failed:{name}: {count} images were kept" for name, count in errors.items())
-    return Images(splice_values(transcript, edits), len(edits), frozenset(calls), warnings)
+    return Images(form, tuple(notes), frozenset(calls), warnings)
+
+
+def _stands_as_we_write(transcript: Transcript, part: _Part, raw: bytes) -> bool:
+    """Whether the file holds the part byte for byte as it will be written when it is put back."""
+    start, end = transcript.documents[int(part.path[0])] if transcript.documents else (0, len(raw))
+    return raw.find(orjson.dumps(part.value), start, end) >= 0
 
 
 def note_images(report: Report, images: Images) -> None:
     """Add to a pass's report what became of the images: ``images_stashed``, and warnings where any were kept."""
-    report["images_stashed"] = images.stashed
+    report["images_stashed"] = len(images.notes)
     if images.warnings:
         warnings = report["warnings"]
         report["warnings"] = [*(warnings if isinstance(warnings, list) else ()), *images.warnings]

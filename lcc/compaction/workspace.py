@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING
 from lcc.contract.modes import MODES
 
 if TYPE_CHECKING:
+    from lcc.contract.options import PassOptions
     from lcc.contract.report import RootSource
-    from lcc.contract.request import TranscriptCompactionRequest
     from lcc.transcript import Transcript
 
 
-def with_session_root(
-    request: TranscriptCompactionRequest, transcript: Transcript
-) -> tuple[TranscriptCompactionRequest, RootSource | None]:
-    """The request with the session's own folder as its workspace where none was named, and where it came from.
+def with_session_root(options: PassOptions, transcript: Transcript) -> tuple[PassOptions, RootSource | None]:
+    """The options with the session's own folder as its workspace where none was named, and where it came from.
 
     The folder must exist on this machine; where the disk is not to be asked, nothing is added.
     """
-    if not MODES[request.rules_mode].reads_files:
-        return request, None
-    if request.workspace_root is not None:
-        return request, "option"
+    if not MODES[options.rules_mode].reads_files:
+        return options, None
+    if options.workspace_root is not None:
+        return options, "option"
     cwd = transcript.cwd
-    if not request.disk_check or cwd is None or not os.path.isabs(cwd) or not _is_folder(cwd):
-        return request, None
-    return replace(request, workspace_root=cwd), "session"
+    if not options.disk_check or cwd is None or not os.path.isabs(cwd) or not _is_folder(cwd):
+        return options, None
+    return replace(options, workspace_root=cwd), "session"
 
 
 def _is_folder(path: str) -> bool:

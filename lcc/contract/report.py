@@ -27,7 +27,7 @@ from lcc.contract.decision import (
 from lcc.contract.modes import Guarantee
 
 if TYPE_CHECKING:
-    from lcc.contract.request import TranscriptCompactionRequest
+    from lcc.contract.options import PassOptions
     from lcc.transcript import Json, Message, Pair, Transcript
 
 SCHEMA_VERSION = "transcript-compaction-1.0"
@@ -84,7 +84,7 @@ class JudgeFacts:
 class PassFacts:
     """Everything that `build_report` needs. ``records`` hold one entry for each call that has its result."""
 
-    request: TranscriptCompactionRequest
+    request: PassOptions
     transcript: Transcript
     records: Sequence[Record]
     messages_after: int

@@ -8,7 +8,8 @@ The errors, all of them ``ValueError``::
     DecisionsCacheError    a decisions cache that cannot be used
 """
 
-from lcc.contract.request import RequestError, TranscriptCompactionRequest
+from lcc.contract.options import RequestError
+from lcc.contract.request import TranscriptCompactionRequest
 from lcc.judge.errors import DecisionsCacheError, TranscriptFitError
 from lcc.relevance.transcript import TranscriptCompactionResult, compact_transcript, run_pass
 from lcc.relevance.transcript_lossless import verify_lossless

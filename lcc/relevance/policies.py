@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lcc.contract.decision import Decision, Drop, FileByTranscript, InStash, Keep, Pointer, Trim
 from lcc.contract.modes import MODES, Guarantee, Promise, RulesMode
+from lcc.contract.options import PassOptions
 from lcc.contract.reasons import (
     ALREADY_A_NOTE,
     CLEARED_BY_CLIENT,
@@ -22,9 +24,8 @@ from lcc.contract.reasons import (
     ReasonAbout,
 )
 from lcc.contract.report import JudgeFacts
-from lcc.contract.request import TranscriptCompactionRequest
-from lcc.relevance.context import PassContext
 from lcc.relevance.evidence.guards import Names, goal_text, recent_user_texts
+from lcc.relevance.ports import Ports
 from lcc.relevance.reading.calls import FileRead
 from lcc.relevance.transcript_lossless import NO_SUPERSEDER, LaterOutputs, Output, lossless_violations
 from lcc.relevance.transcript_recoverable import Surroundings, recoverable_decisions, recoverable_violations
@@ -34,6 +35,7 @@ from lcc.transcript import Edits, Message, Pair, Transcript, apply_edits
 if TYPE_CHECKING:
     from lcc.judge import DecisionCache
     from lcc.stash import Stash
+    from lcc.tokens import TokenEstimator
 
 DISK_NOT_ASKED = Keep(KEEP_DISK_NOT_ASKED)
 
@@ -43,19 +45,19 @@ class Session:
     """What every policy is given: the session's pairs, which of them stand, and which may be decided about."""
 
     transcript: Transcript
-    request: TranscriptCompactionRequest
-    context: PassContext
+    request: PassOptions
+    ports: Ports
+    stash: Stash | None
+    """Where removed bytes go; None in a dry run, which decides the same and writes nothing."""
+    stash_folder: Path | None
+    """The stash's folder, in a dry run too; None where the mode needs no stash."""
+    tokens: TokenEstimator
     pairs: tuple[Pair, ...]
     pins: Mapping[str, Reason]
     standing: Mapping[str, Reason]
     candidates: tuple[Pair, ...]
     reads: Mapping[str, FileRead]
     """The calls that read a single file, by id."""
-
-    @property
-    def stash(self) -> Stash | None:
-        """Where removed bytes go; None in a dry run, which decides the same and writes nothing."""
-        return None if self.context.dry_run else self.context.stash
 
     def goal(self) -> str:
         """What the session is about."""
@@ -140,7 +142,7 @@ def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
     if mode.stashes:
         from lcc.relevance.transcript_stashed import stash_kept, write_warnings
 
-        estimate = session.context.tokens.estimate
+        estimate = session.tokens.estimate
         stashed = stash_kept(session.transcript, session.candidates, decisions, estimate, session.stash)
         decisions.update(stashed)
         warnings = write_warnings(stashed)
@@ -165,15 +167,16 @@ def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
 def _decide_by_judge(session: Session) -> Outcome:
     from lcc.relevance.transcript_judged import decide_judged
 
-    request, context = session.request, session.context
+    request, ports = session.request, session.ports
     judged = decide_judged(
         session.transcript,
         session.candidates,
         session.pins,
         request,
-        progress=context.progress,
-        deadline=context.deadline,
-        environ=context.environ,
+        progress=ports.progress,
+        deadline=ports.deadline,
+        environ=ports.environ,
+        client=ports.judge_client,
         cache=_decisions_cache(session),
     )
     decisions = dict(judged.decisions)
@@ -209,7 +212,7 @@ def _decisions_cache(session: Session) -> DecisionCache | None:
         return None
     from lcc.judge import DecisionCache
 
-    return DecisionCache.open(path, read_only=session.context.dry_run)
+    return DecisionCache.open(path, read_only=session.ports.dry_run)
 
 
 def _prove_removals(session: Session, decisions: dict[str, Decision]) -> tuple[str, ...]:
@@ -225,7 +228,7 @@ def _prove_removals(session: Session, decisions: dict[str, Decision]) -> tuple[s
         from lcc.relevance.transcript_stashed import stash_removed, write_warnings
 
         unproven = [pair for pair in removed if not isinstance(safer[pair.use.id], Pointer)]
-        stashed = stash_removed(unproven, session.context.tokens.estimate, session.stash)
+        stashed = stash_removed(unproven, session.tokens.estimate, session.stash)
         safer.update(stashed)
         warnings = write_warnings(stashed)
     for pair in removed:

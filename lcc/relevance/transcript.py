@@ -15,17 +15,28 @@ from typing import TypeVar, cast
 
 from lcc.contract.decision import Decision, Drop, FileOnDisk, InStash, Keep, KeptLater, Pointer
 from lcc.contract.modes import MODES
+from lcc.contract.options import PassOptions
 from lcc.contract.reasons import DUPLICATE_TOOL_USE_ID, KEEP_DISK_CHANGED_BEFORE_EMIT, OUTPUT_LINES_OF_LATER
-from lcc.contract.report import PassFacts, Record, Removed, Report, build_report, decision_record, pointer_record
+from lcc.contract.report import (
+    PassFacts,
+    Record,
+    Removed,
+    Report,
+    RootSource,
+    build_report,
+    decision_record,
+    pointer_record,
+)
 from lcc.contract.request import TranscriptCompactionRequest
-from lcc.relevance.context import PassContext
 from lcc.relevance.evidence.disk import changed_files
 from lcc.relevance.evidence.pins import pin_reasons
 from lcc.relevance.evidence.standing import standing_reasons
 from lcc.relevance.policies import Outcome, Session, decide, edits_of
+from lcc.relevance.ports import Ports
 from lcc.relevance.reading.calls import file_read_of, file_reads
 from lcc.relevance.reading.headers import header_length
 from lcc.relevance.reading.rows import parse_rows
+from lcc.tokens import TokenEstimator
 from lcc.tokens.cache_cost import cache_cost
 from lcc.transcript import (
     Edits,
@@ -67,24 +78,29 @@ def compact_transcript(request: TranscriptCompactionRequest) -> TranscriptCompac
     Raises ``TranscriptError`` for a payload that cannot be read, ``TranscriptFitError`` when a judge's state
     cannot be fitted into its budget. Everything else is a result, with what went wrong in its report.
     """
-    return run_pass(parse_payload(request.payload), request, lambda result: result)
+    client = request.client
+    ports = Ports(judge_client=None if client is None else lambda: client)
+    return run_pass(parse_payload(request.payload), request, lambda result: result, ports)
 
 
 def run_pass(
     transcript: Transcript,
-    request: TranscriptCompactionRequest,
+    options: PassOptions,
     emit: Callable[[TranscriptCompactionResult], T],
-    context: PassContext | None = None,
+    ports: Ports | None = None,
+    root_source: RootSource | None = None,
 ) -> T:
-    """One pass over a parsed transcript; ``request.payload`` is not looked at.
+    """One pass over a parsed transcript: the room inside `lcc.compaction.compact`, which callers go through.
 
-    ``emit`` makes the answer that is handed over (renders it, writes it beside its target). After ``emit`` has
+    ``root_source`` says who named the options' ``workspace_root``, for the report (None: the options).
+    ``emit`` makes the answer that is handed over, and may be called again, so it keeps nothing that it cannot
+    replace. After ``emit`` has
     returned, every file that the answer calls verified is hashed once more; when one has changed, its results
     are kept and ``emit`` is called again. What the last call returned is returned.
     """
     started = time.perf_counter()
     with without_collector():
-        session = _session_of(transcript, request, context or PassContext())
+        session = _session_of(transcript, options, ports or Ports())
         outcome = decide(session)
         decisions: dict[str, Decision] = {call_id: Keep(reason, "pin") for call_id, reason in session.pins.items()}
         for call_id, reason in session.standing.items():
@@ -92,7 +108,7 @@ def run_pass(
         decisions.update(outcome.decisions)
     while True:
         with without_collector():
-            result = _result(session, outcome, decisions, started)
+            result = _result(session, outcome, decisions, started, root_source)
         answer = emit(result)
         claims = {
             call_id: decision.proof
@@ -108,34 +124,39 @@ def run_pass(
         outcome = replace(outcome, messages=None)
 
 
-def _session_of(transcript: Transcript, request: TranscriptCompactionRequest, context: PassContext) -> Session:
-    root = request.workspace_root
+def _session_of(transcript: Transcript, options: PassOptions, ports: Ports) -> Session:
+    root = options.workspace_root
     if root is not None and not os.path.isabs(root):
-        request = replace(request, workspace_root=os.path.abspath(root))
-    if MODES[request.rules_mode].stashes and context.stash is None:
-        from lcc.stash import UNNAMED_SESSION, Stash, stash_folder
-
-        context = replace(context, stash=Stash(stash_folder(), transcript.session_id or UNNAMED_SESSION))
+        options = replace(options, workspace_root=os.path.abspath(root))
+    stash = ports.open_stash(transcript.session_id) if MODES[options.rules_mode].stashes else None
+    folder = None if stash is None else stash.folder
+    if ports.dry_run:
+        stash = None
+    tokens = ports.tokens or TokenEstimator(model=options.model)
     pairs = tuple(transcript.pairs())
     reads = file_reads(pairs)
-    pins = pin_reasons(pairs, len(transcript.messages), request.preserve_recent)
-    standing = standing_reasons(transcript, pairs, reads, request.workspace_root)
+    pins = pin_reasons(pairs, len(transcript.messages), options.preserve_recent)
+    standing = standing_reasons(transcript, pairs, reads, options.workspace_root)
     standing = {call_id: reason for call_id, reason in standing.items() if call_id not in pins}
     candidates = tuple(pair for pair in pairs if pair.use.id not in pins and pair.use.id not in standing)
-    return Session(transcript, request, context, pairs, pins, standing, candidates, reads)
+    return Session(transcript, options, ports, stash, folder, tokens, pairs, pins, standing, candidates, reads)
 
 
 def _result(
-    session: Session, outcome: Outcome, decisions: Mapping[str, Decision], started: float
+    session: Session,
+    outcome: Outcome,
+    decisions: Mapping[str, Decision],
+    started: float,
+    root_source: RootSource | None,
 ) -> TranscriptCompactionResult:
     edits = edits_of(decisions)
     messages = apply_edits(session.transcript, edits) if outcome.messages is None else outcome.messages
     records = list(_records(session, decisions))
     tokens_before, tokens_after = _count_tokens(session, records, decisions)
-    cost = cache_cost(
-        session.transcript, edits, session.context.tokens, tokens_before=tokens_before, tokens_after=tokens_after
-    )
-    stashes = outcome.rules_mode == "stashed" and session.context.stash is not None
+    cost = cache_cost(session.transcript, edits, session.tokens, tokens_before=tokens_before, tokens_after=tokens_after)
+    root = session.request.workspace_root
+    if root is not None and root_source is None and MODES[session.request.rules_mode].reads_files:
+        root_source = "option"
     facts = PassFacts(
         request=session.request,
         transcript=session.transcript,
@@ -146,17 +167,17 @@ def _result(
         rules_mode=outcome.rules_mode,
         lossless_violations=outcome.violations,
         recoverability_check=outcome.recoverability_check,
-        stash_dir=str(session.context.stash.folder) if stashes and session.context.stash else None,
+        stash_dir=None if session.stash_folder is None else str(session.stash_folder),
         degraded=outcome.degraded,
         degradation_reason=outcome.degradation_reason.code if outcome.degradation_reason else None,
         judge=outcome.judge,
         latency_ms=(time.perf_counter() - started) * 1000,
         tokens_before=tokens_before,
         tokens_after=tokens_after,
-        token_count_method=session.context.tokens.method,
+        token_count_method=session.tokens.method,
         warnings=(*session.transcript.warnings, *outcome.warnings),
-        workspace_root=session.request.workspace_root,
-        workspace_root_source=session.context.workspace_root_source,
+        workspace_root=root,
+        workspace_root_source=root_source,
         cache_cost=cost.as_json(),
     )
     return TranscriptCompactionResult(session.transcript, messages, edits, build_report(facts))
@@ -206,7 +227,7 @@ def _duplicate_pairs(transcript: Transcript) -> Iterator[Pair]:
 
 def _count_tokens(session: Session, records: Sequence[Record], decisions: Mapping[str, Decision]) -> tuple[int, int]:
     """The tokens of the whole transcript before and after; estimated where they have not been counted yet."""
-    tokens = session.context.tokens
+    tokens = session.tokens
     before = removed = input_chars = dropped_chars = 0
     for message in session.transcript.messages:
         if message.text:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lcc.contract.decision import Decision, Drop, Keep, Trim, Verdict
 from lcc.contract.modes import Guarantee, JudgeName
 from lcc.contract.notes import trim_note
+from lcc.contract.options import PassOptions
 from lcc.contract.reasons import (
     CALL_AND_RESULT_NOT_NEEDED,
     CALL_KEPT_RESULT_TRIMMED,
@@ -24,13 +26,15 @@ from lcc.contract.reasons import (
     TRIM_NOT_SHORTER,
     Reason,
 )
-from lcc.contract.request import TranscriptCompactionRequest
 from lcc.judge.ask import Asking, Judged, ask_judge, choose_server
 from lcc.judge.cache import DecisionCache, decision_key
 from lcc.judge.plan import Limits
-from lcc.judge.settings import Server, Unavailable
+from lcc.judge.settings import Server, Unavailable, network_allowed
 from lcc.tokens import budget_counter
 from lcc.transcript import Pair, Transcript
+
+if TYPE_CHECKING:
+    import httpx
 
 _UNAVAILABLE: dict[JudgeName, Reason] = {"jev": JEV_UNAVAILABLE_FAIL_SAFE, "laya": LAYA_UNAVAILABLE_FAIL_SAFE}
 _NOTE_START, _, _NOTE_END = trim_note(0, "TOOL").partition("0 characters of this TOOL")
@@ -64,7 +68,7 @@ class JudgedOutcome:
 class _Pass:
     """One judged pass under way."""
 
-    request: TranscriptCompactionRequest
+    request: PassOptions
     server: Server
     candidates: Sequence[Pair]
     cache: DecisionCache | None
@@ -105,19 +109,21 @@ def decide_judged(
     transcript: Transcript,
     candidates: Sequence[Pair],
     pins: Container[str],
-    request: TranscriptCompactionRequest,
+    request: PassOptions,
     *,
     progress: Callable[[int, int], None] | None = None,
     deadline: float | None = None,
     cache: DecisionCache | None = None,
     environ: Mapping[str, str] | None = None,
+    client: Callable[[], httpx.Client] | None = None,
 ) -> JudgedOutcome:
     """Decide about every pair of ``candidates`` that is not in ``pins``, as ``request`` says.
 
     ``progress`` is called with (requests answered, requests). ``deadline`` is a `time.monotonic` value after
     which nothing is waited for: what has no answer by then is kept. ``cache`` makes decisions sticky: only
     calls that it does not know are asked about (None: the file that the request names, if it names one).
-    ``environ`` stands in for the process's environment.
+    ``environ`` stands in for the process's environment. ``client`` gives the HTTP client to ask with, and is called
+    where a network may be used (None: one of this pass's own).
 
     Raises ``TranscriptFitError`` when the conversation cannot be shown to the judge, and
     ``DecisionsCacheError`` for a ``decisions_cache`` that cannot be used. Everything else that can go wrong is
@@ -129,6 +135,7 @@ def decide_judged(
         return _outcome(provider, {}, reason=NO_CANDIDATES)
     if cache is None and request.decisions_cache:
         cache = DecisionCache.open(request.decisions_cache)
+    environ = os.environ if environ is None else environ
     asking = Asking(
         limits=Limits(
             request.max_state_tokens, request.max_request_tokens, request.batch_calls, request.preserve_recent
@@ -136,13 +143,13 @@ def decide_judged(
         counter=budget_counter(request.model),
         goal=request.question,
         max_workers=request.max_workers,
-        client=request.client,
+        client=client() if client is not None and network_allowed(environ) else None,
         deadline=deadline,
         progress=progress,
     )
     server = choose_server(
         request.provider,
-        os.environ if environ is None else environ,
+        environ,
         jev_model=request.jev_model,
         laya_model=request.laya_model,
         key_file=request.judge_key_file,

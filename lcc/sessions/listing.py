@@ -14,10 +14,9 @@ from pathlib import Path
 
 import orjson
 
-from lcc.compaction.workspace import with_session_root
-from lcc.contract.report import Report
-from lcc.relevance import TranscriptCompactionRequest, run_pass
-from lcc.relevance.context import PassContext
+from lcc.compaction.compact import compact
+from lcc.contract.options import PassOptions
+from lcc.relevance.ports import Ports
 from lcc.sessions.fork import whole_lines, why_live
 from lcc.tokens import context_tokens
 from lcc.transcript import Json, Transcript, TranscriptError, read_transcript
@@ -72,8 +71,8 @@ def session_files(folder: Path) -> list[Path]:
     return [path for _, path in sorted(found)]
 
 
-def look_at(path: Path, request: TranscriptCompactionRequest, now: float) -> Session:
-    """What the session holds, and what a dry run of the pass that ``request`` asks for would free.
+def look_at(path: Path, options: PassOptions, now: float) -> Session:
+    """What the session holds, and what a dry run of the pass with ``options`` would free.
 
     Never raises for what the file holds or for one that cannot be read: ``problem`` says it.
     """
@@ -87,7 +86,7 @@ def look_at(path: Path, request: TranscriptCompactionRequest, now: float) -> Ses
         return replace(session, problem=str(error))
     except OSError as error:
         return replace(session, problem=error.strerror or str(error))
-    report = _dry_run(transcript, request)
+    report = compact(transcript, options, Ports(dry_run=True), rendered=False).report
     before, after = report["tokens_before"], report["tokens_after"]
     return replace(
         session,
@@ -97,12 +96,6 @@ def look_at(path: Path, request: TranscriptCompactionRequest, now: float) -> Ses
         tokens=before if isinstance(before, int) else None,
         frees=before - after if isinstance(before, int) and isinstance(after, int) else None,
     )
-
-
-def _dry_run(transcript: Transcript, request: TranscriptCompactionRequest) -> Report:
-    """What a compaction would do; the session's own folder lets the disk decide, as `lcc compact` does."""
-    request, _ = with_session_root(request, transcript)
-    return run_pass(transcript, request, lambda result: result.report, PassContext(dry_run=True))
 
 
 def _documents(transcript: Transcript) -> Iterator[dict[str, Json]]:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import orjson
 
-from lcc.compaction.workspace import with_session_root
+from lcc.compaction.compact import compact
 from lcc.contract.modes import FILE_MODES, RulesMode
+from lcc.contract.options import PassOptions
 from lcc.contract.report import Report
 from lcc.explain.grouped import Listed, explain
-from lcc.relevance import TranscriptCompactionRequest, run_pass
-from lcc.relevance.context import PassContext
+from lcc.relevance.ports import Ports
 from lcc.tokens import Calibration, TokenEstimator, calibrate, context_tokens, counter, usage_steps
 from lcc.transcript import Json, SessionReader, Transcript
 
@@ -89,10 +89,10 @@ class Measured:
 class Watched:
     """A session file that is followed. `poll` reads what was appended; `measure` looks at all of it."""
 
-    def __init__(self, path: Path, window: int | None = None, preserve_recent: int = 6) -> None:
+    def __init__(self, path: Path, options: PassOptions, window: int | None = None) -> None:
         self.path = path
+        self._options = options
         self._window = window
-        self._preserve_recent = preserve_recent
         self._restart()
 
     def _restart(self) -> None:
@@ -171,13 +171,8 @@ class Watched:
         self._calibrated_at = self._read
 
     def _dry_run(self, transcript: Transcript, mode: RulesMode) -> Report:
-        asked = TranscriptCompactionRequest(
-            payload=None, provider="rules", rules_mode=mode, preserve_recent=self._preserve_recent
-        )
-        request, _ = with_session_root(asked, transcript)
-        answer: Callable[..., Report] = lambda result: result.report  # noqa: E731
-        tokens = TokenEstimator(None, self._calibration, self._model)
-        return run_pass(transcript, request, answer, PassContext(tokens, dry_run=True))
+        ports = Ports(dry_run=True, tokens=TokenEstimator(None, self._calibration, self._model))
+        return compact(transcript, replace(self._options, rules_mode=mode), ports, rendered=False).report
 
 
 def _freeable(report: Report) -> Freeable:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lcc.config import Config
+from lcc.relevance import TranscriptCompactionResult
 from lcc_daemon.compaction import Event, Help, compact_event, read_event
 from lcc_daemon.figures import Figures
 from lcc_daemon.plan import PART_BYTES, STDOUT_LIMIT, HandOver, Replace, remove_old_parts, to_stdout
@@ -71,7 +72,7 @@ def event_of(world: World, **fields: object) -> Event:
 
 def test_the_line_says_what_was_kept_and_removed(world: World) -> None:
     """Counts of results, tokens before and after, the share; no word of jargon, no path, one line."""
-    real = Help(figures=lambda event, result: Figures(182_400, 61_000, True))
+    real = Help(figures=lambda result: Figures(182_400, 61_000, True))
     plan = compact_event(event_of(world), Config(), real).plan
     assert isinstance(plan, Replace)
     assert plan.say == (
@@ -103,11 +104,12 @@ def test_a_file_that_changes_while_the_plan_is_made_is_kept(world: World) -> Non
     victim = world.project / "module_3.py"
     touched = []
 
-    def change(event: Event, report: object) -> None:
+    def change(result: TranscriptCompactionResult) -> Figures:
         if not touched:
             touched.append(victim.write_text("something else\n"))
+        return Figures(2, 1, False)
 
-    done = compact_event(event_of(world), Config(), Help(keep_report=change))
+    done = compact_event(event_of(world), Config(), Help(figures=change))
     plan = json.loads(done.encoded)
     assert touched
     assert "toolu_0003" not in plan["results"]

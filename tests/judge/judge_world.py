@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lcc.contract.request import TranscriptCompactionRequest
+from lcc.contract.options import PassOptions
 from lcc.judge.cache import DecisionCache
 from lcc.relevance.evidence.pins import pin_reasons
 from lcc.relevance.transcript_judged import JudgedOutcome, decide_judged
@@ -50,13 +50,22 @@ def judge(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> JudgedOutcome:
-    """Judge the unpinned pairs of ``transcript`` as the pass does; ``options`` are the request's."""
-    request = TranscriptCompactionRequest(payload=None, **{"provider": "jev", **options})
+    """Judge the unpinned pairs as the pass does; ``options`` are the pass's, ``client`` among them the judge's."""
+    client = options.pop("client", None)
+    asked = PassOptions(**{"provider": "jev", **options})
     pairs = tuple(transcript.pairs())
-    pins = pin_reasons(pairs, len(transcript.messages), request.preserve_recent)
+    pins = pin_reasons(pairs, len(transcript.messages), asked.preserve_recent)
     candidates = [pair for pair in pairs if pair.use.id not in pins]
     return decide_judged(
-        transcript, candidates, pins, request, cache=cache, deadline=deadline, progress=progress, environ=environ
+        transcript,
+        candidates,
+        pins,
+        asked,
+        cache=cache,
+        deadline=deadline,
+        progress=progress,
+        environ=environ,
+        client=None if client is None else lambda: client,
     )
 
 

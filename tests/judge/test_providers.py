@@ -11,8 +11,9 @@ import pytest
 from judge.judge_world import KEY, jev_at, judge, laya_at, session, transcript_of
 from judge.system_one_server import Asked, Step, always, answers, closed_port, http, system_one
 
+from lcc.contract.options import RequestError
 from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE, LAYA_UNAVAILABLE_FAIL_SAFE
-from lcc.contract.request import RequestError, TranscriptCompactionRequest
+from lcc.contract.request import TranscriptCompactionRequest
 from lcc.judge.settings import Server, Unavailable, default_key_file, is_loopback, jev_server, laya_server
 
 SESSION = transcript_of(session(12))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from lcc.relevance import TranscriptCompactionRequest, run_pass
-from lcc.relevance.context import PassContext
+from lcc.relevance.ports import Ports
 from lcc.transcript import read_transcript
 
 TEXT = "".join(f"line {number} of the package's own notes\n" for number in range(1, 60))
@@ -38,6 +38,6 @@ def test_a_relative_workdir_counts_once(tmp_path: Path) -> None:
         payload=None, provider="rules", rules_mode="recoverable", workspace_root=str(tmp_path)
     )
 
-    report = run_pass(read_transcript(rollout(tmp_path, "pkg")), request, lambda result: result.report, PassContext())
+    report = run_pass(read_transcript(rollout(tmp_path, "pkg")), request, lambda result: result.report, Ports())
 
     assert [record["reason"] for record in report["decisions"]] == ["replace_disk_verified"]  # type: ignore[index,union-attr]

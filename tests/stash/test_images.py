@@ -61,6 +61,16 @@ def session(*contents: Any, later: int = 40, **result: Any) -> bytes:
     return b"".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for row in rows)
 
 
+class Made:
+    """What `stash_images` makes of a file: its result, and the file's new bytes."""
+
+    def __init__(self, raw: bytes, stash: Stash | None, preserve_recent: int = 6) -> None:
+        self.images = stash_images(read_transcript(raw), stash, preserve_recent)
+        self.content = self.images.noted(raw)
+        self.stashed = len(self.images.notes)
+        self.calls = self.images.calls
+
+
 @pytest.fixture
 def stash(tmp_path: Path) -> Stash:
     return Stash(tmp_path / "stash", "s")
@@ -72,7 +82,7 @@ def stash(tmp_path: Path) -> Stash:
 def test_an_old_image_becomes_a_note_and_comes_back_byte_for_byte(stash: Stash, content: list[Row]) -> None:
     """Alone or among texts; every other byte of the file stands; recall gives the image."""
     raw = session(content)
-    made = stash_images(raw, stash, 6)
+    made = Made(raw, stash, 6)
     images = [part for part in content if part["type"] == "image"]
     assert made.stashed == len(images)
     assert made.calls == {"t0"}
@@ -108,42 +118,43 @@ def test_an_old_image_becomes_a_note_and_comes_back_byte_for_byte(stash: Stash, 
 def test_what_could_not_be_rebuilt_exactly_is_not_touched(stash: Stash, content: Any) -> None:
     """Other forms of the block, other data, no image at all."""
     raw = session(content)
-    assert stash_images(raw, stash, 6).content == raw
+    assert Made(raw, stash, 6).content == raw
 
 
 def test_images_that_are_written_otherwise_are_not_touched(stash: Stash) -> None:
     """A file with spaces in its JSON could not be restored byte for byte."""
     spaced = b"".join(json.dumps(json.loads(line)).encode() + b"\n" for line in session([image()]).splitlines())
-    assert stash_images(spaced, stash, 6).content == spaced
+    assert Made(spaced, stash, 6).content == spaced
 
 
 def test_recent_images_and_failed_results_stay(stash: Stash) -> None:
     """By the caller's number and by the policy's."""
-    assert stash_images(session([image()], later=5), stash, 6).stashed == 0
-    assert stash_images(session([image()], later=40), stash, 100).stashed == 0
-    assert stash_images(session([image()], later=40, is_error=True), stash, 6).stashed == 0
+    assert Made(session([image()], later=5), stash, 6).stashed == 0
+    assert Made(session([image()], later=40), stash, 100).stashed == 0
+    assert Made(session([image()], later=40, is_error=True), stash, 6).stashed == 0
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(stash: Stash) -> None:
     """The same bytes without a stash."""
     raw = session([image()])
-    dry = stash_images(raw, None, 6)
+    dry = Made(raw, None, 6)
     assert not stash.folder.exists()
-    assert dry == stash_images(raw, stash, 6)
+    made = Made(raw, stash, 6)
+    assert (dry.images, dry.content) == (made.images, made.content)
 
 
 def test_an_image_that_cannot_be_stored_is_kept(tmp_path: Path) -> None:
     """With a warning that says why."""
     (tmp_path / "file").write_text("in the way")
     raw = session([image()])
-    made = stash_images(raw, Stash(tmp_path / "file" / "stash"), 6)
+    made = Made(raw, Stash(tmp_path / "file" / "stash"), 6)
     assert (made.content, made.stashed) == (raw, 0)
-    assert made.warnings == ("stash_write_failed:ENOTDIR: 1 images were kept",)
+    assert made.images.warnings == ("stash_write_failed:ENOTDIR: 1 images were kept",)
 
 
 def test_a_fork_does_not_carry_the_second_copy(stash: Stash) -> None:
     """The image is nowhere in the fork, and its note is."""
-    made = stash_images(session([text("shot"), image()]), stash, 6)
+    made = Made(session([text("shot"), image()]), stash, 6)
     forked = fork_bytes(made.content, made.calls, new_session_id())
     assert base64.b64encode(PICTURE)[:200] not in forked
     assert b"lcc recall" in forked
@@ -157,7 +168,7 @@ def test_images_of_a_messages_request_go_and_come_back(stash: Stash) -> None:
     for index in range(20):
         messages += [{"role": "assistant", "content": f"step {index}"}, {"role": "user", "content": "go on"}]
     raw = json.dumps({"messages": messages}, separators=(",", ":")).encode()
-    made = stash_images(raw, stash, 6)
+    made = Made(raw, stash, 6)
     assert made.stashed == 1
     assert read_transcript(made.content).messages[2].tool_results[0].text.startswith("[removed: 900 tokens")
     assert restore_images(made.content, stash)[0] == raw
@@ -165,7 +176,7 @@ def test_images_of_a_messages_request_go_and_come_back(stash: Stash) -> None:
 
 def test_a_lost_image_is_said(stash: Stash) -> None:
     """Its note stays."""
-    made = stash_images(session([image()]), stash, 6)
+    made = Made(session([image()]), stash, 6)
     for pack in (stash.folder / "packs").iterdir():
         pack.unlink()
     back, count, problems = restore_images(made.content, stash)

@@ -16,7 +16,7 @@ from lcc.contract.notes import find_note
 from lcc.contract.report import Report
 from lcc.recovery.restore import RestoreError, facts_of, restore, restored_bytes
 from lcc.relevance import TranscriptCompactionRequest, run_pass
-from lcc.relevance.context import PassContext
+from lcc.relevance.ports import Ports
 from lcc.stash import Stash
 from lcc.transcript import read_transcript, render
 
@@ -40,7 +40,7 @@ def compact(
         read_transcript(raw),
         request,
         lambda result: (render(result.transcript, result.edits), result.report),
-        PassContext(stash=stash),
+        Ports(stash_folder=stash.folder),
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lcc.config import Config, ConfigError, load_config, state_folder
 from lcc.contract.report import Report
 from lcc.relevance import TranscriptCompactionResult
-from lcc.relevance.context import PassContext
+from lcc.relevance.ports import Ports
 from lcc_daemon.compaction import Done, Event, EventError, Help, compact_event, hand_over, read_event
 from lcc_daemon.environment import environment_of
 from lcc_daemon.figures import Figures
@@ -41,7 +41,16 @@ def _decide(request: Request, call: Call, services: Services) -> Done:
         return hand_over("config", str(error))
     if config.provider != "rules":
         call.more_time(int(config.judge_timeout_s * 1000) + TIME_AFTER_JUDGE_MS)
-    done = compact_event(event, config, _lent(event, config, env, services))
+    report_path = services.keepers.report_path(state_folder(env), event.session_id)
+    lent = Help(
+        ports=_ports(config, event, env, services),
+        report_path=str(report_path),
+        figures=_figures_of(event, services),
+        seen_before=(event.session_id, event.agent_id) in services.compacted,
+    )
+    done = compact_event(event, config, lent)
+    if isinstance(done.plan, Replace) and done.report is not None:
+        services.keepers.keep_report(report_path, done.report)
     if config.request_log and done.report is not None:
         services.background.submit(_log_pass, done.report, env, services)
     if isinstance(done.plan, Replace) and not call.cancelled.is_set():
@@ -51,35 +60,24 @@ def _decide(request: Request, call: Call, services: Services) -> Done:
     return done
 
 
-def _lent(event: Event, config: Config, env: Mapping[str, str], services: Services) -> Help:
-    state = state_folder(env)
-
-    def keep_report(event: Event, report: Report) -> str:
-        return services.keepers.keep_report(state, event.session_id, report)
-
-    def figures(event: Event, result: TranscriptCompactionResult) -> Figures:
-        path = event.transcript_path
-        file = Path(path) if path.startswith("/") and not event.agent_id else None
-        return services.book.figures(event.session_id, file, result.transcript, result.edits, result.report)
-
-    return Help(
-        context=_context(config, event, env),
+def _ports(config: Config, event: Event, env: Mapping[str, str], services: Services) -> Ports:
+    """The asking session's keys, and where `stashed` puts what it removes, which this session will name."""
+    return Ports(
+        environ=env,
+        stash_folder=Path(config.stash_dir) if config.stash_dir else None,
+        stash_source=event.transcript_path if event.transcript_path.startswith("/") else None,
         judge_client=services.judge.get,
-        keep_report=keep_report,
-        figures=figures,
-        seen_before=(event.session_id, event.agent_id) in services.compacted,
     )
 
 
-def _context(config: Config, event: Event, env: Mapping[str, str]) -> PassContext:
-    """The asking session's keys, and where `stashed` puts what it removes, which this session will name."""
-    if config.rules_mode != "stashed":
-        return PassContext(environ=env)
-    from lcc.stash import UNNAMED_SESSION, Stash, stash_folder
+def _figures_of(event: Event, services: Services) -> Callable[[TranscriptCompactionResult], Figures]:
+    path = event.transcript_path
+    file = Path(path) if path.startswith("/") and not event.agent_id else None
 
-    folder = Path(config.stash_dir) if config.stash_dir else stash_folder(env)
-    source = event.transcript_path if event.transcript_path.startswith("/") else None
-    return PassContext(stash=Stash(folder, event.session_id or UNNAMED_SESSION, source), environ=env)
+    def figures(result: TranscriptCompactionResult) -> Figures:
+        return services.book.figures(event.session_id, file, result.transcript, result.edits, result.report)
+
+    return figures
 
 
 def _log_pass(report: Report, env: Mapping[str, str], services: Services) -> None:

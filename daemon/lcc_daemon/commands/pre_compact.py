@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from lcc.compaction.compact import CompactionError, compact
 from lcc.config import Config, ConfigError, load_config, state_folder
-from lcc.relevance import run_pass
-from lcc.transcript import Transcript, TranscriptError, render
+from lcc.relevance.ports import Ports
+from lcc.transcript import Transcript, TranscriptError
 from lcc_daemon import guide
 from lcc_daemon.commands.hook_input import HookInput, read_hook_input
-from lcc_daemon.compaction import request_for
 from lcc_daemon.environment import environment_of, plugin_options
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
@@ -31,7 +31,7 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
             return Answer()
         transcript = services.sessions.transcript(hook.session_id, Path(hook.transcript_path))
         return Answer(_guide(transcript, config, hook, env, services))
-    except (ConfigError, SessionFileError, TranscriptError, OSError) as error:
+    except (ConfigError, CompactionError, SessionFileError, TranscriptError, OSError) as error:
         services.stats.error(f"pre-compact: {type(error).__name__}")
         services.log.warning("pre-compact: no guide: %s", type(error).__name__)
         return Answer(text=f"lcc: no guide for this summary: {type(error).__name__}\n")
@@ -42,13 +42,22 @@ def _guide(
 ) -> bytes:
     """The guide's text; the compacted session, the report and what to give back are kept privately beside it."""
     # No judge here: the summary asks one anyway, and only what is proven on disk is of use to it.
-    request = request_for(replace(config, provider="rules"), hook.custom_instructions, hook.cwd, None)
-    compacted, report = run_pass(transcript, request, lambda result: (render(transcript, result.edits), result.report))
+    options = replace(config, provider="rules", question=hook.custom_instructions)
+    ports = Ports(
+        environ=env,
+        stash_folder=Path(config.stash_dir) if config.stash_dir else None,
+        stash_source=hook.transcript_path,
+        stash_session=hook.session_id or None,
+    )
+    if transcript.cwd is None:
+        transcript = replace(transcript, cwd=hook.cwd)
+    compacted = compact(transcript, options, ports)
+    report = compacted.report
     keepers = services.keepers
     folder = keepers.guide_folder(state_folder(env), hook.session_id)
     messages = guide.user_messages(transcript)
     back = guide.give_back_text(messages, guide.pointers(report), str(folder / "user-messages.txt"))
     words = "\n\n".join(messages).encode("utf-8", "surrogatepass")
     keepers.keep_to_give_back(folder, words, back.encode("utf-8", "replace"))
-    keepers.keep_guide(folder, compacted, report)
+    keepers.keep_guide(folder, compacted.content or b"", report)
     return guide.guide_text(report).encode("utf-8", "replace")
