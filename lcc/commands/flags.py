@@ -40,9 +40,8 @@ def takes_options(*names: str, **defaults: object) -> Callable[[Callable[..., No
         rows = [row for row in table(PassOptions).values() if row.option.flag and row.name in (names or (row.name,))]
         own = inspect.signature(command, eval_str=True).parameters
 
-        def run(**values: object) -> None:
-            context = values.pop("context")
-            assert isinstance(context, typer.Context)
+        def run(**values: Any) -> None:
+            context: typer.Context = values.pop("context")
             given = {row.name: _value(row, values.pop(row.name)) for row in rows}
             command(given=Given(given, _flags(context)), **values)
 
