@@ -139,7 +139,7 @@ def pointer_record(pair: Pair, pointer: Pointer, removed: Removed) -> Record:
 
 
 def _record(pair: Pair, decision: Decision, input_size: int, chars_after: int) -> Record:
-    use, result, use_message, _ = pair
+    use, result, use_message = pair.use, pair.result, pair.use_message
     verdict = decision.verdict
     return {
         "id": use.id,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import orjson
 
 from lcc.transcript.collector import without_collector
-from lcc.transcript.model import Edits, Format, Message, ToolResult, ToolUse, Transcript
+from lcc.transcript.model import Edits, Format, Message, ToolUse, Transcript, part_id
 from lcc.transcript.splice import REMOVE
 from lcc.transcript.values import Json, Path
 
@@ -18,7 +18,7 @@ def apply_edits(transcript: Transcript, edits: Edits) -> tuple[Message, ...]:
 
     A message without an edit is the same object. One that loses all of its content is left out (thinking
     alone is no content: the API refuses a message that ends in it). Paths in the changed messages are
-    still those of the transcript. Raises KeyError for the new text of a result that is not exactly one text.
+    still those of the transcript. Raises KeyError for the new text of a result that has none of that id.
     """
     if not edits:
         return transcript.messages
@@ -35,6 +35,8 @@ def touches(message: Message, edits: Edits) -> bool:
     for result in message.tool_results:
         if result.tool_use_id in edits.texts or result.tool_use_id in edits.dropped:
             return True
+        if any(part_id(result.tool_use_id, part.number) in edits.texts for part in result.parts):
+            return True
     if not edits.dropped and not edits.inputs:
         return False
     return any(use.id in edits.dropped or use.id in edits.inputs for use in message.tool_uses)
@@ -44,7 +46,7 @@ def apply_to_message(message: Message, edits: Edits, form: Format) -> Message | 
     """One message with the edits made; None when nothing of it is left."""
     uses = tuple(_with_input(use, edits) for use in message.tool_uses if use.id not in edits.dropped)
     results = tuple(
-        _with_text(result, edits) for result in message.tool_results if result.tool_use_id not in edits.dropped
+        result.with_texts(edits.texts) for result in message.tool_results if result.tool_use_id not in edits.dropped
     )
     if not (message.text or uses or results or message.more):
         return None
@@ -69,9 +71,9 @@ def block_edits(
     for path in removed_blocks(message, edits):
         yield path, REMOVE
     for result in message.tool_results:
-        text = edits.texts.get(result.tool_use_id)
-        if text is not None and result.tool_use_id not in edits.dropped:
-            yield _text_path(result), encode_value(text, ascii_only)
+        if result.tool_use_id not in edits.dropped:
+            for path, text in result.new_texts(edits.texts):
+                yield path, encode_value(text, ascii_only)
     for use in message.tool_uses if edits.inputs else ():
         strings = edits.inputs.get(use.id)
         if strings is None or use.id in edits.dropped:
@@ -88,12 +90,6 @@ def encode_value(value: Json, ascii_only: bool) -> bytes:
     if ascii_only:
         return json.dumps(value, separators=(",", ":")).encode()
     return b"%b" % orjson.dumps(value)  # a copy: what orjson returns keeps a buffer of some kilobytes alive
-
-
-def _text_path(result: ToolResult) -> Path:
-    if result.text_path is None:
-        raise KeyError(f"the result of {result.tool_use_id} is not one text and cannot be replaced")
-    return result.text_path
 
 
 def input_with(value: Json, strings: Mapping[Path, str]) -> Json:
@@ -119,14 +115,6 @@ def _with_string(value: Json, path: Path, text: str) -> Json:
 def _with_input(use: ToolUse, edits: Edits) -> ToolUse:
     strings = edits.inputs.get(use.id) if edits.inputs else None
     return use if strings is None else use._replace(input=input_with(use.input, strings))
-
-
-def _with_text(result: ToolResult, edits: Edits) -> ToolResult:
-    text = edits.texts.get(result.tool_use_id)
-    if text is None:
-        return result
-    _text_path(result)
-    return result._replace(text=text)
 
 
 def messages_to_payload(messages: Sequence[Message]) -> list[dict[str, Json]]:

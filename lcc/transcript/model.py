@@ -28,8 +28,20 @@ class ToolUse(NamedTuple):
     path: Path
 
 
+class TextPart(NamedTuple):
+    """One text of a result that is a list of parts. ``number`` counts all of its parts, from 1."""
+
+    number: int
+    text: str
+    path: Path
+
+
 class ToolResult(NamedTuple):
-    """One result. ``path`` is the place of its block or object; ``text_path`` that of its only text."""
+    """One result. ``path`` is the place of its block or object; ``text_path`` that of its only text.
+
+    What a note can stand in for, and what a pointer can point at, is a text: the only one of a result that
+    is exactly one text, or each part of one that is several parts. In a damaged document there is none.
+    """
 
     tool_use_id: str
     text: str
@@ -38,10 +50,42 @@ class ToolResult(NamedTuple):
     """None where the host did not say."""
     path: Path
     text_path: Path | None
-    """Where the text stands, when the result is exactly one text and its document is sound; else None.
+    """Where the text stands, when the result is exactly one text and its document is sound; else None."""
+    parts: tuple[TextPart, ...] = ()
+    """Its texts, when it is a list of several parts, or of one text beside others (an image), in a sound document."""
 
-    A result without it cannot be replaced by a note, and its ``text`` is no target for a pointer either.
-    """
+    def with_texts(self, texts: Mapping[str, str]) -> ToolResult:
+        """The result with new texts, by text id. Raises KeyError for its call's id where it is not one text."""
+        new = self.new_texts(texts)
+        if not new:
+            return self
+        if not self.parts:
+            return self._replace(text=new[0][1])
+        by_path = dict(new)
+        parts = tuple(part._replace(text=by_path.get(part.path, part.text)) for part in self.parts)
+        return self._replace(text="\n".join(part.text for part in parts), parts=parts)
+
+    def new_texts(self, texts: Mapping[str, str]) -> list[tuple[Path, str]]:
+        """What of ``texts``, by text id, is of this result, with where it stands. Raises as ``with_texts`` does."""
+        if self.text_path is None and self.tool_use_id in texts:
+            raise KeyError(f"the result of {self.tool_use_id} is not one text and cannot be replaced")
+        return [(path, texts[text_id]) for text_id, path in self._text_paths() if text_id in texts]
+
+    def untouchable(self) -> ToolResult:
+        """The result as one of a damaged document, in which nothing may be changed."""
+        return self._replace(text_path=None, parts=())
+
+    def _text_paths(self) -> Iterator[tuple[str, Path]]:
+        """Each of its texts: its text id, and where it stands."""
+        if self.text_path is not None:
+            yield self.tool_use_id, self.text_path
+        for part in self.parts:
+            yield part_id(self.tool_use_id, part.number), part.path
+
+
+def part_id(call_id: str, number: int) -> str:
+    """The text id of one part of a result. That of a result which is one text is its call's id alone."""
+    return f"{call_id} part {number}"
 
 
 class Message(NamedTuple):
@@ -61,12 +105,31 @@ class Message(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A call with its result, and the indexes of the messages that hold them."""
+    """A call with its result, and the indexes of the messages that hold them.
+
+    Where a result is several parts, ``texts`` gives a pair for each, whose result is that one text alone.
+    """
 
     use: ToolUse
     result: ToolResult
     use_message: int
     result_message: int
+    part: int | None = None
+    """Which part of the call's result this is, counted from 1; None for the whole result."""
+
+    @property
+    def text_id(self) -> str:
+        """The id that edits, decisions and notes know this text by: its call's, or that and the part."""
+        return self.use.id if self.part is None else part_id(self.use.id, self.part)
+
+    def texts(self) -> tuple[Pair, ...]:
+        """A pair for each text of the result; itself where that is not several parts."""
+        if not self.result.parts:
+            return (self,)
+        return tuple(
+            self._replace(result=self.result._replace(text=part.text, text_path=part.path, parts=()), part=part.number)
+            for part in self.result.parts
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +168,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What a pass changes, by call id: the new text of results, strings in inputs, and the calls that go whole."""
+    """What a pass changes: new texts in results, by text id; by call id, strings in inputs and the calls that go."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()

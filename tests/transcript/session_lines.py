@@ -72,7 +72,10 @@ def said(messages: Sequence[Message]) -> list[Any]:
             message.role,
             message.text,
             [(u.id, u.tool, u.input, u.cwd) for u in message.tool_uses],
-            [(r.tool_use_id, r.text, r.is_error, r.text_path is None) for r in message.tool_results],
+            [
+                (r.tool_use_id, r.text, r.is_error, r.text_path is None, [(part.number, part.text) for part in r.parts])
+                for r in message.tool_results
+            ],
             message.more,
         )
         for message in messages

@@ -104,7 +104,7 @@ def survives(raw: bytes, form: Format | None = None) -> None:
     messages_to_payload(transcript.messages)
     last = len(transcript.messages) - 1
     pairs = list(transcript.pairs())
-    texts = {pair.use.id: "[n]" for pair in pairs if pair.result.text_path is not None}
+    texts = {text.text_id: "[n]" for pair in pairs for text in pair.texts() if text.result.text_path is not None}
     older = frozenset(pair.use.id for pair in pairs if pair.result_message < last)
     for edits in (Edits(texts), Edits(texts, older)):
         out = render(transcript, edits)

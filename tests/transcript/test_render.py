@@ -15,6 +15,7 @@ from transcript.session_lines import (
     assistant,
     entry,
     jsonl,
+    result,
     said,
     session_files,
     shape,
@@ -35,6 +36,9 @@ from lcc.transcript import (
 )
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)
+
+PARTS = st.lists(WORDS.map(text) | st.just({"type": "image", "source": {}}) | st.just({"type": "x", "text": "no text"}))
+CONTENTS = WORDS | WORDS.map(lambda w: [text(w)]) | PARTS
 
 
 @st.composite
@@ -64,7 +68,7 @@ def requests(draw: st.DrawFn) -> Any:
         for call_id in ids:
             blocks += [text(draw(WORDS))] * draw(st.integers(0, 1)) + [thinking()] * draw(st.integers(0, 1))
             blocks.append(use(call_id, command=draw(WORDS)))
-        contents = [draw(WORDS | WORDS.map(lambda w: [text(w)]) | st.just([{"type": "image"}])) for _ in ids]
+        contents = [draw(CONTENTS) for _ in ids]
         messages.append({"role": "assistant", "content": blocks})
         outs = [{"type": "tool_result", "tool_use_id": i, "content": c} for i, c in zip(ids, contents, strict=True)]
         messages.append({"role": "user", "content": outs + [text(draw(WORDS))] * draw(st.integers(0, 1))})
@@ -100,14 +104,14 @@ def sessions(draw: st.DrawFn) -> list[Any]:
             if shape_ == "chained":
                 base = call_line
             if shape_ == "interleaved":
-                base = chain(answer(f"r{step}_{n}", call_line, f"t{step}_{n}", draw(WORDS)))
+                base = chain(answer(f"r{step}_{n}", call_line, f"t{step}_{n}", draw(CONTENTS)))
                 outs.append(base)
         if shape_ != "interleaved":
             for call_line, n in draw(st.permutations(calls)):
                 if draw(st.booleans()):
                     call_line = chain(entry("progress", f"p{step}_{n}", call_line, data={"type": "x"}))
                 more = {"sourceToolAssistantUUID": f"a{step}_{n}"}
-                outs.append(chain(answer(f"r{step}_{n}", call_line, f"t{step}_{n}", draw(WORDS), **more)))
+                outs.append(chain(answer(f"r{step}_{n}", call_line, f"t{step}_{n}", draw(CONTENTS), **more)))
         parent = outs[-1] if outs else base
     lines.append(user("end", parent, "end"))
     return lines
@@ -117,9 +121,10 @@ def edits_of(transcript: Transcript, chosen: random.Random, *, share: float | No
     share = chosen.choice([0.2, 0.5, 0.9, 1.0]) if share is None else share
     pairs = list(transcript.pairs())
     texts = {
-        p.use.id: chosen.choice(["[note]", '[n "é" \\ \U0001f600]', ""])
+        one.text_id: chosen.choice(["[note]", '[n "é" \\ \U0001f600]', ""])
         for p in pairs
-        if p.result.text_path is not None and chosen.random() < 0.5
+        for one in p.texts()
+        if one.result.text_path is not None and chosen.random() < 0.5
     }
     inputs = {
         p.use.id: {path: chosen.choice(["[note]", '[n "é" \\ \U0001f600]']) for path in string_paths(p.use.input)}
@@ -326,7 +331,27 @@ def test_one_of_two_objects_on_a_line_is_removed_alone() -> None:
     assert out == jsonl(user("u1", None, "go"), user("u2", "u1", "end"), end="\r\n")
 
 
-def test_a_result_that_is_not_one_text_cannot_be_replaced() -> None:
+def test_each_part_of_a_result_is_a_text_of_its_own() -> None:
+    image = {"type": "image", "source": {"type": "base64", "data": "iVBOR"}}
+    parts = [text("a"), image, text("b"), {**text("c"), "citations": None}]
+    raw = jsonl(assistant("a1", None, "m1", use("t1")), user("r1", "a1", [result("t1", parts)]))
+    transcript = read_transcript(raw)
+    [pair] = transcript.pairs()
+
+    assert pair.result.text == "a\nb\nc"
+    assert [(one.text_id, one.result.text, one.use) for one in pair.texts()] == [
+        ("t1 part 1", "a", pair.use),
+        ("t1 part 3", "b", pair.use),
+        ("t1 part 4", "c", pair.use),
+    ]
+    edits = Edits({"t1 part 3": "[note]", "t1 part 4": ""})
+    out = check(raw, transcript, edits)
+    assert out == raw.replace(b'"text":"b"', b'"text":"[note]"').replace(b'"text":"c"', b'"text":""')
+    assert apply_edits(transcript, edits)[-1].tool_results[0].text == "a\n[note]\n"
+    assert render(transcript, Edits(edits.texts, frozenset(["t1"]))) == b""
+
+
+def test_a_result_that_is_not_one_text_cannot_be_replaced_as_one() -> None:
     parts = [text("a"), text("b")]
     transcript = read_transcript(jsonl(assistant("a1", None, "m1", use("t1")), answer("r1", "a1", "t1", parts)))
 

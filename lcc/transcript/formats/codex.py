@@ -173,7 +173,7 @@ class _Rollout:
             self._step("assistant", path).uses.append(self._call(item, path))
         elif item_type in _OUTPUTS:
             result = _output(item, path)
-            self._step("user", path).results.append(result._replace(text_path=None) if damaged else result)
+            self._step("user", path).results.append(result.untouchable() if damaged else result)
         elif not isinstance(item_type, str):
             refuse(f"must be a string, is {kind(item_type)}", (*path, "type"))
 
@@ -247,8 +247,8 @@ def _output(item: dict[str, Json], path: Path) -> ToolResult:
         success = output.get("success")
         is_error = not success if isinstance(success, bool) else None
         output, output_path = output.get("content"), (*output_path, "content")
-    text, text_path = result_text(output, output_path, "input_text")
-    return ToolResult(call_id, text, is_error, path, text_path)
+    text, text_path, parts = result_text(output, output_path, "input_text")
+    return ToolResult(call_id, text, is_error, path, text_path, parts)
 
 
 def _required(item: dict[str, Json], key: str, path: Path) -> str:

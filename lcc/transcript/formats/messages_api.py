@@ -13,7 +13,7 @@ from lcc.transcript.document import kind, refuse
 from lcc.transcript.edit import input_with, removed_blocks
 from lcc.transcript.formats.one_document import OneDocument, message_path
 from lcc.transcript.formats.payload import MESSAGE_KEYS, CallIds, error_flag, message_role
-from lcc.transcript.model import Edits, Message, ToolResult, ToolUse, Transcript
+from lcc.transcript.model import Edits, Message, TextPart, ToolResult, ToolUse, Transcript
 from lcc.transcript.splice import REMOVE
 from lcc.transcript.values import Json, Path
 
@@ -57,17 +57,18 @@ class MessagesApi(OneDocument):
             return source
         blocks: list[Json] = list(content)
         for result in message.tool_results:
-            text = edits.texts.get(result.tool_use_id)
-            if text is not None:
-                index = result.path[-1]
-                block = blocks[index] if isinstance(index, int) else None
+            index = int(result.path[-1])
+            block = blocks[index]
+            for path, text in result.new_texts(edits.texts):
                 if isinstance(block, dict):
-                    blocks[int(index)] = {**block, "content": _new_content(block.get("content"), text)}
+                    inner = path[len(result.path) :]
+                    block = {**block, "content": _new_content(block.get("content"), inner, text)}
+            blocks[index] = block
         for use in message.tool_uses if edits.inputs else ():
-            index = use.path[-1]
-            block = blocks[index] if isinstance(index, int) and use.id in edits.inputs else None
-            if isinstance(block, dict):
-                blocks[int(index)] = {**block, "input": input_with(use.input, edits.inputs[use.id])}
+            index = int(use.path[-1])
+            block = blocks[index]
+            if isinstance(block, dict) and use.id in edits.inputs:
+                blocks[index] = {**block, "input": input_with(use.input, edits.inputs[use.id])}
         gone = [int(path[-1]) for path in removed_blocks(message, edits)]
         gone += ending_thinking(content, gone)
         source["content"] = [block for i, block in enumerate(blocks) if i not in gone]
@@ -184,19 +185,19 @@ def _result(block: dict[str, Json], path: Path) -> ToolResult:
     use_id = block.get("tool_use_id")
     if not isinstance(use_id, str) or not use_id:
         refuse(f"must be a call id (a string, not empty), is {kind(use_id)}", (*path, "tool_use_id"))
-    text, text_path = result_text(block.get("content"), (*path, "content"), "text")
-    return ToolResult(use_id, text, error_flag(block, path), path, text_path)
+    text, text_path, parts = result_text(block.get("content"), (*path, "content"), "text")
+    return ToolResult(use_id, text, error_flag(block, path), path, text_path, parts)
 
 
-def result_text(content: Json, path: Path, text_type: str) -> tuple[str, Path | None]:
-    """A result's text, and where it stands if it is exactly one. ``text_type`` names the text parts."""
+def result_text(content: Json, path: Path, text_type: str) -> tuple[str, Path | None, tuple[TextPart, ...]]:
+    """A result's text, where it stands if it is exactly one, else its text parts (of type ``text_type``)."""
     if isinstance(content, str):
-        return content, path
+        return content, path, ()
     if content is None:
-        return "", None
+        return "", None, ()
     if not isinstance(content, list):
         refuse(f"must be a string or an array, not {kind(content)}", path)
-    texts: list[str] = []
+    texts: list[TextPart] = []
     for index, part in enumerate(content):
         if not isinstance(part, dict):
             refuse(f"a content part must be an object, not {kind(part)}", (*path, index))
@@ -204,10 +205,10 @@ def result_text(content: Json, path: Path, text_type: str) -> tuple[str, Path | 
             text = part.get("text")
             if not isinstance(text, str):
                 refuse(f"must be a string, is {kind(text)}", (*path, index, "text"))
-            texts.append(text)
+            texts.append(TextPart(index + 1, text, (*path, index, "text")))
     if len(texts) == 1 and len(content) == 1:
-        return texts[0], (*path, 0, "text")
-    return "\n".join(texts), None
+        return texts[0].text, texts[0].path, ()
+    return "\n".join(part.text for part in texts), None, tuple(texts)
 
 
 def ending_thinking(content: Sequence[Json], gone: Sequence[int]) -> list[int]:
@@ -226,7 +227,11 @@ def ending_thinking(content: Sequence[Json], gone: Sequence[int]) -> list[int]:
     return ending
 
 
-def _new_content(content: Json, text: str) -> Json:
-    if isinstance(content, list) and isinstance(content[0], dict):
-        return [{**content[0], "text": text}]
-    return text
+def _new_content(content: Json, inner: Path, text: str) -> Json:
+    """A result's content with the text at ``inner`` (a path from its block) replaced."""
+    if len(inner) == 1 or not isinstance(content, list):
+        return text
+    return [
+        {**part, "text": text} if number == inner[1] and isinstance(part, dict) else part
+        for number, part in enumerate(content)
+    ]

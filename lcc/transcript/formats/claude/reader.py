@@ -156,7 +156,7 @@ def _message(value: dict[str, Json], index: int, cwd: str | None, damaged: bool)
     message_id = message.get("id")
     content = read_content(message.get("content"), (index, "message", "content"), cwd)
     if damaged:
-        content = content._replace(results=[r._replace(text_path=None) for r in content.results])
+        content = content._replace(results=[r.untouchable() for r in content.results])
     return message_id if isinstance(message_id, str) else None, content
 
 
