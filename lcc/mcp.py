@@ -155,7 +155,7 @@ def explain(
     limit: Annotated[int, Field(description="Calls to list at most in each list.", ge=0, le=50)] = 10,
 ) -> CallToolResult:
     """Say from a report why every tool output was kept, replaced, deduplicated, trimmed or dropped."""
-    from lcc.explain.grouped import ReportError, read_report
+    from lcc.contract.report_reader import ReportError, read_report
     from lcc.explain.grouped import explain as explained
 
     try:
@@ -212,7 +212,7 @@ _FIGURES = (
 
 
 def _figures(report: Report, written: list[str]) -> str:
-    facts = {key: report.get(key) for key in _FIGURES}
+    facts = {key: value for key, value in report.items() if key in _FIGURES}
     facts["written"] = list(written) or "nothing: give output and report to write files"
     return orjson.dumps(facts, option=orjson.OPT_INDENT_2).decode()
 

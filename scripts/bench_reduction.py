@@ -20,7 +20,7 @@ from typing import NamedTuple
 import orjson
 
 from lcc.contract.report import Report
-from lcc.recovery.restore import facts_of, restore, restored_bytes
+from lcc.recovery.restore import removed_by, restore, restored_bytes
 from lcc.relevance import TranscriptCompactionRequest, run_pass
 from lcc.relevance.ports import Ports
 from lcc.stash import Stash
@@ -68,7 +68,7 @@ def one_pass(raw: bytes, mode: str, stash: Stash) -> tuple[bytes, Report]:
 def comes_back(content: bytes, reports: list[Report], raw: bytes, stash: Stash) -> bool:
     """Whether the compacted session restores to exactly ``raw``, every output proven."""
     transcript = read_transcript(content)
-    found = restore(transcript, facts_of(reports), stash)
+    found = restore(transcript, removed_by(reports), stash)
     return not found.failures and not found.unproven and restored_bytes(transcript, found.edits) == raw
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import orjson
 from demo import ROOT_IN_SAMPLE, SAMPLE, lay_out
 
-from lcc.contract.report import input_chars
+from lcc.contract.record import input_chars
 from lcc.explain.html import page
 from lcc.relevance import TranscriptCompactionRequest, TranscriptCompactionResult
 from lcc.relevance.transcript import run_pass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 import orjson
 
@@ -130,7 +129,7 @@ def _plan_for(config: Config, lent: Help, compacted: Compacted) -> Done:
             return hand_over("nothing-new", "nothing new to remove since the last compaction", report)
         return hand_over("nothing-to-remove", "no tool result can be had back yet", report)
     if not report["worth_it"]:
-        share, asked = 100 * cast("float", report["reduction_ratio"]), 100 * config.min_reduction
+        share, asked = 100 * report["reduction_ratio"], 100 * config.min_reduction
         say = f"only {share:.0f} % can be removed, and {asked:.0f} % is asked for (min_reduction)"
         return hand_over("too-little", say, report)
     say = summary_line(report, lent.figures(compacted.result))
@@ -142,7 +141,7 @@ def _plan_for(config: Config, lent: Help, compacted: Compacted) -> Done:
 def estimated(result: TranscriptCompactionResult) -> Figures:
     """The pass's own figures, where nothing better is known of the session."""
     report = result.report
-    return Figures(cast("int", report["tokens_before"]), cast("int", report["tokens_after"]), False)
+    return Figures(report["tokens_before"], report["tokens_after"], False)
 
 
 def saved_bytes(transcript: Transcript, edits: Edits) -> int:

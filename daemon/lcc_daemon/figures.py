@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import orjson
 
@@ -80,8 +80,7 @@ class TokenBook:
         real = newest_context(file) if file is not None else None
         if real is not None and real > removed:
             return Figures(real, real - removed, True)
-        before = cast("int", report["tokens_before"])
-        return Figures(before, cast("int", report["tokens_after"]), False)
+        return Figures(report["tokens_before"], report["tokens_after"], False)
 
 
 def newest_context(file: Path) -> int | None:

@@ -6,7 +6,6 @@ Claude Code takes 10,000 characters from a hook and cuts the rest, so both texts
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
 
 from lcc.contract.report import Report
 from lcc.transcript import Message, Transcript
@@ -44,13 +43,12 @@ _POINTER_HEAD = "Files whose contents were in the conversation and stood on disk
 def pointers(report: Report) -> list[str]:
     """A line for each file read that was verified on disk, newest first and each once."""
     lines: dict[str, None] = {}
-    for record in reversed(cast("list[dict[str, object]]", report["decisions"])):
-        recover = record.get("recover")
-        if record.get("recoverability_check") != "disk" or not isinstance(recover, dict):
+    for record in reversed(report["decisions"]):
+        if record["decision"] != "replace" or record["recoverability_check"] != "disk":
             continue
-        span = recover.get("lines")
-        where = f" (lines {span[0]}-{span[1]})" if isinstance(span, list | tuple) else ""
-        lines.setdefault(f"- {recover['path']}{where}")
+        span = record["recover"]["lines"]
+        where = f" (lines {span[0]}-{span[1]})" if span else ""
+        lines.setdefault(f"- {record['recover']['path']}{where}")
     return list(lines)
 
 

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import orjson
 
@@ -68,9 +68,9 @@ Plan: TypeAlias = HandOver | Replace
 def summary_line(report: Report, figures: Figures) -> str:
     """What was kept and what was removed, in tokens, for the one line that the user reads."""
     before, after, _ = figures
-    calls = cast("int", report["tool_calls_total"])
-    pointed = _count(report, "tool_calls_deduped") + _count(report, "tool_calls_replaced")
-    judged = _count(report, "tool_calls_trimmed") + _count(report, "tool_calls_dropped")
+    calls = report["tool_calls_total"]
+    pointed = report["tool_calls_deduped"] + report["tool_calls_replaced"]
+    judged = report["tool_calls_trimmed"] + report["tool_calls_dropped"]
     removed = [f"{pointed} can be had back and left a pointer"] if pointed or not judged else []
     if judged:
         removed.append(f"{judged} cut or dropped on the judge's word")
@@ -80,10 +80,6 @@ def summary_line(report: Report, figures: Figures) -> str:
         f"kept every message and {calls - pointed - judged} of {calls} tool results; {', '.join(removed)}: "
         f"{about}{thousands(before)} to ~{thousands(after)} tokens (-{share} %)"
     )
-
-
-def _count(report: Report, key: str) -> int:
-    return cast("int", report[key] or 0)
 
 
 def thousands(tokens: int) -> str:

@@ -47,7 +47,7 @@ def explain(
 
 def load(name: str) -> Report:
     """The report in the file ``name``. Raises ``InputError`` with the place for anything that is none."""
-    from lcc.explain.grouped import ReportError, read_report
+    from lcc.contract.report_reader import ReportError, read_report
 
     try:
         return read_report(read_input(name, MAX_REPORT_BYTES))

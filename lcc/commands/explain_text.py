@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from lcc.commands.text import Align, cell, count, share, table
 from lcc.explain.grouped import DECISIONS, Explanation, Group, Listed, ToolTotal, cache_words, check_words, one_line
+
+if TYPE_CHECKING:
+    from lcc.contract.report import Report
 
 _STYLES = {"replace": "green", "dedupe": "cyan", "trim": "yellow", "drop": "red", "keep": ""}
 _DONE = {"replace": "replaced", "dedupe": "deduped", "trim": "trimmed", "drop": "dropped", "keep": "kept"}
@@ -32,7 +35,7 @@ def layout(explanation: Explanation) -> list[Part]:
         parts += ["", _title("Largest that stay"), _kept(explanation.largest_kept)]
     if explanation.by_tool:
         parts += ["", _title("By tool"), _tools(explanation.by_tool)]
-    warnings = cast("list[str]", explanation.facts.get("warnings") or [])
+    warnings = explanation.report["warnings"]
     if warnings:
         parts += ["", _title("Warnings"), *(Text("  ").append_text(cell(line, "yellow")) for line in warnings)]
     return parts
@@ -43,31 +46,25 @@ def _title(words: str) -> Text:
 
 
 def _head(explanation: Explanation) -> Iterable[Part]:
-    facts = explanation.facts
-    before, after = cast("int", facts["chars_before"]), cast("int", facts["chars_after"])
+    report = explanation.report
     yield Text.assemble(
         ("Removed ", "bold"),
-        (share(cast("float", facts["reduction_ratio"])), "bold green"),
-        f" of {count(before)} characters; {count(after)} stay.",
+        (share(report["reduction_ratio"]), "bold green"),
+        f" of {count(report['chars_before'])} characters; {count(report['chars_after'])} stay.",
     )
-    tokens = facts.get("tokens_before"), facts.get("tokens_after")
-    if isinstance(tokens[0], int) and isinstance(tokens[1], int):
-        method = facts.get("token_count_method")
-        how = f" ({method})" if method else ""
-        yield cell(f"Tokens: {count(tokens[0])} before, {count(tokens[1])} after{how}.")
+    before, after = count(report["tokens_before"]), count(report["tokens_after"])
+    yield cell(f"Tokens: {before} before, {after} after ({report['token_count_method']}).")
     yield cell(_calls(explanation))
-    yield cell(_means(explanation))
-    objective = facts.get("objective")
-    if objective:
-        yield cell(f"Goal: {objective}")
-    if facts.get("workspace_root"):
-        source = facts.get("workspace_root_source")
-        named = " (the session's own folder)" if source == "session" else ""
-        yield cell(f"Workspace: {facts['workspace_root']}{named}")
-    unread = check_words(facts)
+    yield cell(_means(report))
+    if report["objective"]:
+        yield cell(f"Goal: {report['objective']}")
+    if report["workspace_root"]:
+        named = " (the session's own folder)" if report["workspace_root_source"] == "session" else ""
+        yield cell(f"Workspace: {report['workspace_root']}{named}")
+    unread = check_words(report)
     if unread:
         yield cell(f"Not proven: {unread}.", "yellow")
-    yield from _verdict(explanation)
+    yield from _verdict(report)
 
 
 def _calls(explanation: Explanation) -> str:
@@ -76,28 +73,23 @@ def _calls(explanation: Explanation) -> str:
         numbers[group.decision] += group.calls
     said = ", ".join(f"{count(number)} {_DONE[name]}" for name, number in numbers.items() if number)
     total = sum(numbers.values())
-    unanswered = explanation.facts.get("tool_calls_unanswered")
+    unanswered = explanation.report["tool_calls_unanswered"]
     open_calls = f"; {unanswered} more without a result, left alone" if unanswered else ""
     return f"Calls: {count(total)}" + (f" ({said})" if said else "") + open_calls + "."
 
 
-def _means(explanation: Explanation) -> str:
-    facts = explanation.facts
-    rules = f", rules {facts['rules_mode']}" if facts.get("rules_mode") else ""
-    check = f", checked by {facts['recoverability_check']}" if facts.get("recoverability_check") else ""
-    guarantee = facts.get("semantic_guarantee")
-    return f"By: {facts.get('provider_used')}{rules}{check}; guarantee: {guarantee}."
+def _means(report: Report) -> str:
+    rules = f", rules {report['rules_mode']}" if report["rules_mode"] else ""
+    check = f", checked by {report['recoverability_check']}" if report["recoverability_check"] else ""
+    return f"By: {report['provider_used']}{rules}{check}; guarantee: {report['semantic_guarantee']}."
 
 
-def _verdict(explanation: Explanation) -> Iterable[Text]:
-    facts = explanation.facts
-    if facts.get("degraded"):
-        yield cell(f"Degraded: {facts.get('degradation_reason')}", "yellow")
-    least = facts.get("min_reduction")
-    asked = f" (at least {share(least)} was asked for)" if isinstance(least, int | float) else ""
-    if facts.get("worth_it") is not None:
-        yield cell(f"Worth it: {'yes' if facts['worth_it'] else 'no'}{asked}.")
-    cache = cache_words(facts.get("cache_cost"))
+def _verdict(report: Report) -> Iterable[Text]:
+    if report["degraded"]:
+        yield cell(f"Degraded: {report['degradation_reason']}", "yellow")
+    worth_it = "yes" if report["worth_it"] else "no"
+    yield cell(f"Worth it: {worth_it} (at least {share(report['min_reduction'])} was asked for).")
+    cache = cache_words(report["cache_cost"])
     if cache:
         yield cell(f"Prompt cache: {cache}.")
 

@@ -45,7 +45,7 @@ def restore(
     read here.
     """
     from lcc.compaction.images import restore_images
-    from lcc.recovery.restore import RestoreError, facts_of, restored_bytes
+    from lcc.recovery.restore import RestoreError, removed_by, restored_bytes
     from lcc.recovery.restore import restore as follow
     from lcc.stash import Stash, StashFolderError, stash_folder
 
@@ -58,9 +58,9 @@ def restore(
     reports = [_report(name) for name in report or ()]
     root = os.path.abspath(workspace_root) if workspace_root else None
     try:
-        facts = facts_of(reports) if reports else None
+        removed = removed_by(reports) if reports else None
         stash = Stash(stash_folder())
-        restored = follow(transcript, facts, stash, root)
+        restored = follow(transcript, removed, stash, root)
     except RestoreError as error:
         raise InputError(f"{compacted}: {error}") from None
     except StashFolderError as error:
@@ -87,7 +87,7 @@ def _transcript(name: str) -> Transcript:
 
 
 def _report(name: str) -> Report:
-    from lcc.explain.grouped import ReportError, read_report
+    from lcc.contract.report_reader import ReportError, read_report
 
     try:
         return read_report(read_input(name, MAX_REPORT_BYTES))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 from rich.text import Text
 
 from lcc.commands.text import cell, count, share, write
+from lcc.contract.modes import MODES
+from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE, LAYA_UNAVAILABLE_FAIL_SAFE, STASH_WRITE_FAILED
 from lcc.explain.grouped import Explanation, cache_words, check_words, explain
 
 if TYPE_CHECKING:
@@ -32,19 +34,19 @@ def summarise(stream: IO[str], source: str, report: Report, written: list[str], 
 
 
 def _lines(source: str, explanation: Explanation, dry_run: bool) -> Iterator[Text]:
-    facts = explanation.facts
-    before, after = cast("int", facts["chars_before"]), cast("int", facts["chars_after"])
-    ratio = cast("float", facts["reduction_ratio"])
+    report = explanation.report
+    ratio = report["reduction_ratio"]
+    tokens = f"{count(report['tokens_before'])} → {count(report['tokens_after'])} tokens"
     yield Text.assemble(
         ("lcc: ", "dim"),
         cell(source, "bold"),
-        cell(f" ({facts['format']}, {count(cast('int', facts['messages_before']))} messages)", "dim"),
+        cell(f" ({report['format']}, {count(report['messages_before'])} messages)", "dim"),
     )
     yield Text.assemble(
         ("  would remove " if dry_run else "  removed ", "bold"),
         (share(ratio), "bold green" if ratio else "bold"),
-        f"  {count(before)} → {count(after)} characters",
-        _tokens(explanation),
+        f"  {count(report['chars_before'])} → {count(report['chars_after'])} characters",
+        f", {tokens} ({report['token_count_method']})",
     )
     for group in explanation.removed[:_GROUPS_SHOWN]:
         because = _WOULD.get(group.reason, group.because) if dry_run else group.because
@@ -62,36 +64,27 @@ def _lines(source: str, explanation: Explanation, dry_run: bool) -> Iterator[Tex
     yield from _remarks(explanation)
 
 
-def _tokens(explanation: Explanation) -> str:
-    before, after = explanation.facts.get("tokens_before"), explanation.facts.get("tokens_after")
-    if not isinstance(before, int) or not isinstance(after, int):
-        return ""
-    return f", {count(before)} → {count(after)} tokens ({explanation.facts.get('token_count_method')})"
-
-
 def _remarks(explanation: Explanation) -> Iterator[Text]:
-    facts = explanation.facts
-    if facts.get("workspace_root"):
-        own = " (the session's own folder)" if facts.get("workspace_root_source") == "session" else ""
-        yield cell(f"  workspace: {facts['workspace_root']}{own}", "dim")
-    unread = check_words(facts)
+    report = explanation.report
+    if report["workspace_root"]:
+        own = " (the session's own folder)" if report["workspace_root_source"] == "session" else ""
+        yield cell(f"  workspace: {report['workspace_root']}{own}", "dim")
+    unread = check_words(report)
     if unread:
         yield cell(f"  {unread}", "yellow")
-    cache = cache_words(facts.get("cache_cost"))
+    cache = cache_words(report["cache_cost"])
     if cache and explanation.removed:
         yield cell(f"  prompt cache: {cache}", "dim")
-    if facts.get("degraded"):
-        yield cell(f"  degraded: {facts.get('degradation_reason')}; what was not judged is kept", "yellow")
-        if str(facts.get("degradation_reason")).endswith("_unavailable_fail_safe"):
-            asked = facts.get("rules_mode")
-            mode = asked if asked in ("recoverable", "stashed") else "recoverable"
+    if report["degraded"]:
+        yield cell(f"  degraded: {report['degradation_reason']}; what was not judged is kept", "yellow")
+        if report["degradation_reason"] in (JEV_UNAVAILABLE_FAIL_SAFE.code, LAYA_UNAVAILABLE_FAIL_SAFE.code):
+            asked = report["rules_mode"]
+            mode = asked if asked is not None and MODES[asked].reads_files else "recoverable"
             yield cell(f"  without a judge: --provider rules --rules-mode {mode}", "yellow")
-    for warning in cast("list[str]", facts.get("warnings") or []):
+    for warning in report["warnings"]:
         yield cell(f"  warning: {warning}", "yellow")
-    if facts.get("degradation_reason") == "stash_write_failed":
-        where = facts.get("stash_dir") or "the stash"
+    if report["degradation_reason"] == STASH_WRITE_FAILED.code:
+        where = report["stash_dir"] or "the stash"
         yield cell(f"  {where} could not be written to: see lcc doctor, or set LCC_STASH_DIR to another", "yellow")
-    if facts.get("worth_it") is False and explanation.removed:
-        least = facts.get("min_reduction")
-        asked = f" {share(least)}" if isinstance(least, int | float) else ""
-        yield cell(f"  below the least reduction that is worth it{asked}", "dim")
+    if not report["worth_it"] and explanation.removed:
+        yield cell(f"  below the least reduction that is worth it {share(report['min_reduction'])}", "dim")

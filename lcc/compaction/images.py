@@ -18,6 +18,7 @@ from typing import NamedTuple
 import orjson
 
 from lcc.contract.notes import find_note, stash_note
+from lcc.contract.reasons import STASH_WRITE_FAILED
 from lcc.contract.report import Report
 from lcc.recovery.recall import image_type
 from lcc.relevance.stash_policy import DEFAULT_POLICY, StashPolicy
@@ -102,10 +103,9 @@ def note_images(report: Report, images: Images) -> None:
     """Add to a pass's report what became of the images: ``images_stashed``, and warnings where any were kept."""
     report["images_stashed"] = len(images.notes)
     if images.warnings:
-        warnings = report["warnings"]
-        report["warnings"] = [*(warnings if isinstance(warnings, list) else ()), *images.warnings]
+        report["warnings"] = [*report["warnings"], *images.warnings]
         report["degraded"] = True
-        report["degradation_reason"] = report.get("degradation_reason") or "stash_write_failed"
+        report["degradation_reason"] = report["degradation_reason"] or STASH_WRITE_FAILED.code
 
 
 def restore_images(content: bytes, stash: Stash) -> tuple[bytes, int, list[tuple[str, str]]]:

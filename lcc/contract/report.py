@@ -5,65 +5,96 @@ Pure: it is given what the pass found and counts it, once, in one walk over the 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypedDict
 
-import orjson
-
-from lcc.contract.decision import (
-    CommandAgain,
-    Decision,
-    Drop,
-    FileByTranscript,
-    FileOnDisk,
-    InStash,
-    Keep,
-    KeptLater,
-    Pointer,
-    Trim,
-)
-from lcc.contract.modes import Guarantee
+from lcc.contract.checked import Count
+from lcc.contract.decision import Action
+from lcc.contract.modes import Guarantee, Provider, RulesMode
+from lcc.contract.record import Record, input_chars
 
 if TYPE_CHECKING:
     from lcc.contract.options import PassOptions
-    from lcc.transcript import Json, Message, Pair, Transcript
+    from lcc.transcript import Message, Transcript
 
-SCHEMA_VERSION = "transcript-compaction-1.0"
-MODE = "tool-calls"
+SCHEMA_VERSION: Final = "transcript-compaction-1.0"
 
-Record: TypeAlias = "dict[str, Json]"
-Report: TypeAlias = "dict[str, Json]"
+FileCheck = Literal["disk", "transcript_proxy"]
 RootSource = Literal["option", "session", "payload"]
 
-_SUBJECT_CHARS = 120
-_SUBJECT_KEYS = (
-    "file_path",
-    "command",
-    "cmd",
-    "pattern",
-    "path",
-    "notebook_path",
-    "url",
-    "query",
-    "description",
-    "subject",
-    "task_id",
-    "bash_id",
-    "skill",
-)
+
+class CacheCostRecord(TypedDict):
+    """What the compaction costs in the prompt cache; `lcc.tokens.cache_cost` says how it is reckoned."""
+
+    kept_tokens: int
+    rewrite_tokens: int
+    freed_tokens: int
+    cold: bool
+    next_request: float
+    saved_per_turn: float
+    break_even_turns: float | None
+    advice: str
 
 
-class Removed(NamedTuple):
-    """What a dedupe or replace took away: the sha256 (64 hex digits) of the whole result, and its characters."""
+class Report(TypedDict):
+    """The report, every key of it."""
 
-    sha256: str
-    chars: int
-    header: str = ""
-    """The header lines (Codex) that went with it and that what the note points at does not repeat."""
-    rows: str | None = None
-    """How its lines were numbered: the first row as it began, such as ``"     1→"`` or ``"12\t"``."""
+    schema_version: Literal["transcript-compaction-1.0"]
+    mode: Literal["tool-calls"]
+    objective: str
+    provider_requested: Provider
+    provider_used: str
+    rules_mode: RulesMode | None
+    lossless_violations: list[str] | None
+    recoverability_check: FileCheck | None
+    stash_dir: str | None
+    degraded: bool
+    degradation_reason: str | None
+    semantic_guarantee: Guarantee
+    jev_model_requested: str | None
+    jev_model_resolved: str | None
+    threshold: float | None
+    trim_threshold: float | None
+    trim_head_chars: Count | None
+    preserve_recent: Count
+    blocks_total: Count
+    blocks_scored: Count
+    blocks_protected: Count
+    calls: Count | None
+    latency_ms: float
+    chars_before: Count
+    chars_after: Count
+    reduction_ratio: float
+    worth_it: bool
+    min_reduction: float
+    tool_chars_before: Count
+    tool_chars_after: Count
+    tool_reduction_ratio: float
+    tokens_before: Count
+    tokens_after: Count
+    token_count_method: str
+    state_tokens: Count | None
+    state_fit_stage: str | None
+    requests: Count | None
+    messages_before: Count
+    messages_after: Count
+    tool_calls_total: Count
+    tool_calls_kept: Count
+    tool_calls_trimmed: Count
+    tool_calls_dropped: Count
+    tool_calls_deduped: Count
+    tool_calls_replaced: Count
+    tool_calls_stashed: Count
+    tool_calls_unanswered: Count | None
+    images_stashed: Count | None
+    format: str | None
+    session_id: str | None
+    workspace_root: str | None
+    workspace_root_source: RootSource | None
+    cache_cost: CacheCostRecord | None
+    decisions: list[Record]
+    warnings: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,123 +117,26 @@ class PassFacts:
 
     request: PassOptions
     transcript: Transcript
-    records: Sequence[Record]
+    records: list[Record]
     messages_after: int
     provider_used: str
     semantic_guarantee: Guarantee
-    rules_mode: str | None = None
+    tokens_before: int
+    tokens_after: int
+    token_count_method: str
+    rules_mode: RulesMode | None = None
     """The rules that were run; None where only a judge decided."""
     lossless_violations: Sequence[str] | None = None
-    recoverability_check: Literal["disk", "transcript_proxy"] | None = None
+    recoverability_check: FileCheck | None = None
     stash_dir: str | None = None
     degraded: bool = False
     degradation_reason: str | None = None
     judge: JudgeFacts | None = None
     latency_ms: float = 0.0
-    tokens_before: int | None = None
-    tokens_after: int | None = None
-    token_count_method: str | None = None
     warnings: Sequence[str] = ()
     workspace_root: str | None = None
     workspace_root_source: RootSource | None = None
-    cache_cost: Mapping[str, Json] | None = None
-
-
-def decision_record(pair: Pair, decision: Keep | Trim | Drop) -> Record:
-    """The record of one call that no pointer stands in for."""
-    size = input_chars(pair.use.input)
-    if isinstance(decision, Keep):
-        return _record(pair, decision, size, size + len(pair.result.text))
-    if isinstance(decision, Drop):
-        return _record(pair, decision, size, 0)
-    return _record(pair, decision, size, size + len(decision.text))
-
-
-def pointer_record(pair: Pair, pointer: Pointer, removed: Removed) -> Record:
-    """The record of one call whose result a pointer stands in for, with its proof and what went."""
-    size = input_chars(pair.use.input)
-    record = _record(pair, pointer, size, size + len(pointer.text))
-    proof = pointer.proof
-    if isinstance(proof, KeptLater):
-        record["kept_at"] = proof.kept_at
-        record["note"] = pointer.note
-    else:
-        record["note"] = pointer.note
-        _add_proof(record, proof)
-    gone: dict[str, Json] = {"sha256": removed.sha256, "chars": removed.chars}
-    if removed.header:
-        gone["header"] = removed.header
-    if removed.rows is not None:
-        gone["rows"] = removed.rows
-    record["removed"] = gone
-    return record
-
-
-def _record(pair: Pair, decision: Decision, input_size: int, chars_after: int) -> Record:
-    use, result, use_message = pair.use, pair.result, pair.use_message
-    verdict = decision.verdict
-    return {
-        "id": use.id,
-        "decision": decision.action,
-        "score": verdict.score if verdict else None,
-        "keep_call": verdict.keep_call if verdict else None,
-        "keep_result": verdict.keep_result if verdict else None,
-        "source": decision.source,
-        "reason": decision.reason.code,
-        "message_index": use_message,
-        "tool": use.tool,
-        "subject": subject(use.input),
-        "chars": input_size + len(result.text),
-        "chars_after": chars_after,
-    }
-
-
-def _add_proof(record: Record, proof: FileOnDisk | FileByTranscript | CommandAgain | InStash) -> None:
-    if isinstance(proof, InStash):
-        record["recover"] = {"kind": "stash", "sha256": proof.sha256}
-        record["recoverability_check"] = "stash"
-        record["stash"] = {"sha256": proof.sha256, "tokens": proof.tokens, "bytes": proof.size}
-    elif isinstance(proof, CommandAgain):
-        record["recover"] = {"kind": "command", "command": proof.command, "cwd": proof.cwd}
-        record["recoverability_check"] = "read_only_allowlist"
-    else:
-        lines: Json = list(proof.lines) if proof.lines else None
-        record["recover"] = {"kind": "file", "path": proof.path, "cwd": proof.cwd, "lines": lines}
-        if isinstance(proof, FileOnDisk):
-            record["recoverability_check"] = "disk"
-            record["disk"] = {"path": proof.named, "real": proof.real, "sha256": proof.sha256}
-        else:
-            record["recoverability_check"] = "transcript_proxy"
-
-
-def input_chars(value: Json) -> int:
-    """The characters of a call's input as compact JSON."""
-    try:
-        written = orjson.dumps(value)
-    except TypeError:  # an integer beyond 64 bits, or a lone surrogate
-        return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    return len(written) if written.isascii() else len(written.decode())
-
-
-def subject(value: Json) -> str | None:
-    """What a call was about, in one line of at most 120 characters: its path, command, pattern or the like."""
-    if isinstance(value, dict):
-        for key in _SUBJECT_KEYS:
-            found = value.get(key)
-            if found:
-                break
-        else:
-            return None
-        value = found
-        if isinstance(value, list):  # a Codex shell call's argument vector
-            value = " ".join(part for part in value if isinstance(part, str))
-    if not isinstance(value, str):
-        return None
-    if len(value) <= _SUBJECT_CHARS and value.isprintable():
-        return value or None
-    line = " ".join(value[: 4 * _SUBJECT_CHARS].split())
-    line = "".join(c if c.isprintable() else "�" for c in line)
-    return line if len(line) <= _SUBJECT_CHARS else line[: _SUBJECT_CHARS - 1] + "…"
+    cache_cost: CacheCostRecord | None = None
 
 
 def build_report(facts: PassFacts) -> Report:
@@ -214,9 +148,9 @@ def build_report(facts: PassFacts) -> Report:
     chars_after = rest + counts.chars_after
     reduction = _ratio(chars_before, chars_after)
     decided = counts.decisions
-    report: Report = {
+    return {
         "schema_version": SCHEMA_VERSION,
-        "mode": MODE,
+        "mode": "tool-calls",
         "objective": request.question,
         "provider_requested": request.provider,
         "provider_used": facts.provider_used,
@@ -267,15 +201,14 @@ def build_report(facts: PassFacts) -> Report:
         "session_id": transcript.session_id,
         "workspace_root": facts.workspace_root,
         "workspace_root_source": facts.workspace_root_source,
-        "cache_cost": None if facts.cache_cost is None else dict(facts.cache_cost),
-        "decisions": cast("Json", list(facts.records)),
+        "cache_cost": facts.cache_cost,
+        "decisions": facts.records,
         "warnings": list(facts.warnings),
     }
-    return report
 
 
 class _Counts(NamedTuple):
-    decisions: dict[str, int]
+    decisions: dict[Action, int]
     scored: int
     protected: int
     stashed: int
@@ -286,21 +219,20 @@ class _Counts(NamedTuple):
 
 
 def _count(records: Iterable[Record]) -> _Counts:
-    decisions = {"keep": 0, "trim": 0, "drop": 0, "dedupe": 0, "replace": 0}
+    decisions: dict[Action, int] = {"keep": 0, "trim": 0, "drop": 0, "dedupe": 0, "replace": 0}
     unscored = protected = stashed = chars = chars_after = pinned_chars = total = 0
     for record in records:
         total += 1
-        decision = cast("str", record["decision"])
-        decisions[decision] += 1
+        decisions[record["decision"]] += 1
         source = record["source"]
         if source == "pin":
             protected += 1
-            pinned_chars += cast("int", record["chars"])
+            pinned_chars += record["chars"]
         elif source == "fail_safe":
             unscored += 1
-        chars += cast("int", record["chars"])
-        chars_after += cast("int", record["chars_after"])
-        if "stash" in record:
+        chars += record["chars"]
+        chars_after += record["chars_after"]
+        if record["decision"] == "replace" and record["recoverability_check"] == "stash":
             stashed += 1
     return _Counts(decisions, total - protected - unscored, protected, stashed, chars, chars_after, pinned_chars)
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -21,7 +21,9 @@ from lcc.contract.reasons import detail, family, in_words
 from lcc.explain.grouped import Group, cache_words, check_words, explain, one_line, way_back
 
 if TYPE_CHECKING:
-    from lcc.contract.report import Record, Report
+    from lcc.contract.modes import Guarantee
+    from lcc.contract.record import Record
+    from lcc.contract.report import Report
     from lcc.transcript import Json
 
 FATES = {
@@ -37,7 +39,7 @@ FATES = {
 """What can become of a call, as the page names it; the keys are its colours' names."""
 
 _BY_CHECK = {"stash": "stash", "read_only_allowlist": "command"}
-_PROMISES = {
+_PROMISES: dict[Guarantee, str] = {
     "lossless": "Everything removed stands in the session still, in a later result that was kept.",
     "recoverable": "Everything removed can be had back: from a later result, or from the file it was read from.",
     "stashed": "Everything removed can be had back: from a later result, from its file, or from the stash.",
@@ -48,7 +50,6 @@ _PROMISES = {
 _UNPROVEN = "Pointers to later results are proven; pointers to files are what the session alone speaks for."
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src {script}; base-uri 'none'; form-action 'none'"
 _NOTHING_REMOVED = "Nothing was removed."
-_FACTS = ("objective", "chars_before", "chars_after", "tokens_before", "tokens_after", "token_count_method")
 
 
 def page(report: Report) -> str:
@@ -58,10 +59,10 @@ def page(report: Report) -> str:
     style = (assets / "page.css").read_text("utf-8")
     script = (assets / "page.js").read_text("utf-8")
     data = orjson.dumps(_data(report)).decode().replace("<", "\\u003c")
-    removed = cast("float", report["reduction_ratio"])
+    removed = report["reduction_ratio"]
     return template.substitute(
         policy=_POLICY.format(script=_hash(script)),
-        title=escape(f"lcc: {one_line(str(report.get('objective') or 'a compacted session'), 80)}"),
+        title=escape(f"lcc: {one_line(str(report['objective'] or 'a compacted session'), 80)}"),
         noscript=escape(f"{100 * removed:.1f} % of the session's characters were removed; lcc explain says the rest."),
         style=style,
         data=data,
@@ -71,35 +72,41 @@ def page(report: Report) -> str:
 
 def fate_of(record: Record) -> str:
     """Which of `FATES` a decision is."""
-    decision = cast("str", record["decision"])
-    if decision == "keep":
+    if record["decision"] == "keep":
         return "pinned" if record["source"] == "pin" else "kept"
-    if decision == "replace":
-        return _BY_CHECK.get(str(record.get("recoverability_check")), "disk")
-    return decision
+    if record["decision"] == "replace":
+        return _BY_CHECK.get(record["recoverability_check"], "disk")
+    return record["decision"]
 
 
 def _data(report: Report) -> dict[str, Json]:
-    records = cast("list[Record]", report["decisions"])
+    records = report["decisions"]
     explanation = explain(report, 0)
     names: dict[str, int] = {}
     calls: list[Json] = [_call(record, names) for record in records]
-    fates = {family(cast("str", record["reason"])): fate_of(record) for record in records}
+    fates = {family(record["reason"]): fate_of(record) for record in records}
     tools: list[Json] = [
         {"tool": total.tool, "before": total.chars_before, "after": total.chars_after} for total in explanation.by_tool
     ]
     reasons: list[Json] = [{"name": name, "because": in_words(name)} for name in names]
     return {
-        "facts": {key: report.get(key) for key in _FACTS},
+        "facts": {
+            "objective": report["objective"],
+            "chars_before": report["chars_before"],
+            "chars_after": report["chars_after"],
+            "tokens_before": report["tokens_before"],
+            "tokens_after": report["tokens_after"],
+            "token_count_method": report["token_count_method"],
+        },
         "from": _where_from(report),
         "verdict": _verdict(report),
-        "guarantee": str(report.get("semantic_guarantee") or "none"),
+        "guarantee": report["semantic_guarantee"],
         "by": _by(report),
         "promise": _promise(report) if explanation.removed else _NOTHING_REMOVED,
-        "cache": cache_words(report.get("cache_cost")),
+        "cache": cache_words(report["cache_cost"]),
         "warnings": _warnings(report),
         "foot": "Made by lcc explain --html. Nothing on this page loads anything from anywhere.",
-        "words": cast("int", report["chars_before"]) - sum(total.chars_before for total in explanation.by_tool),
+        "words": report["chars_before"] - sum(total.chars_before for total in explanation.by_tool),
         "calls": calls,
         "reasons": reasons,
         "fates": dict(FATES),
@@ -111,27 +118,26 @@ def _data(report: Report) -> dict[str, Json]:
 
 def _promise(report: Report) -> str:
     unread = check_words(report)
-    if unread and report.get("semantic_guarantee") == "recoverable":
+    if unread and report["semantic_guarantee"] == "recoverable":
         return f"{_UNPROVEN} {unread[:1].upper()}{unread[1:]}."
-    return _PROMISES.get(str(report.get("semantic_guarantee")), "")
+    return _PROMISES[report["semantic_guarantee"]]
 
 
 def _call(record: Record, names: dict[str, int]) -> Json:
-    reason = cast("str", record["reason"])
     return {
         "id": record["id"],
         "tool": record["tool"],
-        "subject": record.get("subject"),
+        "subject": record["subject"],
         "decision": record["decision"],
         "fate": fate_of(record),
-        "reason": names.setdefault(family(reason), len(names)),
-        "detail": detail(reason),
+        "reason": names.setdefault(family(record["reason"]), len(names)),
+        "detail": detail(record["reason"]),
         "before": record["chars"],
         "after": record["chars_after"],
-        "note": record.get("note"),
+        "note": record["note"] if record["decision"] == "dedupe" or record["decision"] == "replace" else None,
         "back": way_back(record),
-        "kept_at": record.get("kept_at"),
-        "message": record.get("message_index"),
+        "kept_at": record["kept_at"] if record["decision"] == "dedupe" else None,
+        "message": record["message_index"],
     }
 
 
@@ -150,30 +156,26 @@ def _groups(groups: Sequence[Group], names: dict[str, int], fates: dict[str, str
 
 def _where_from(report: Report) -> str:
     parts = [
-        f"Session {report['session_id']}" if report.get("session_id") else None,
-        f"{report['messages_before']:,} messages" if report.get("messages_before") is not None else None,
-        f"workspace {report['workspace_root']}" if report.get("workspace_root") else None,
+        f"Session {report['session_id']}" if report["session_id"] else None,
+        f"{report['messages_before']:,} messages",
+        f"workspace {report['workspace_root']}" if report["workspace_root"] else None,
     ]
     return " · ".join(part for part in parts if part)
 
 
 def _by(report: Report) -> str:
-    parts = [report.get("provider_used"), report.get("rules_mode"), report.get("recoverability_check")]
-    return ", ".join(str(part).replace("_", " ") for part in parts if part)
+    parts = [report["provider_used"], report["rules_mode"], report["recoverability_check"]]
+    return ", ".join(part.replace("_", " ") for part in parts if part)
 
 
 def _verdict(report: Report) -> str:
-    least = report.get("min_reduction")
-    if not isinstance(least, int | float) or report.get("worth_it") is None:
-        return ""
-    return f"{'worth it' if report['worth_it'] else 'not worth it'}: at least {100 * least:.0f} % was asked for"
+    said = "worth it" if report["worth_it"] else "not worth it"
+    return f"{said}: at least {100 * report['min_reduction']:.0f} % was asked for"
 
 
 def _warnings(report: Report) -> list[Json]:
-    lines = cast("list[Json]", list(cast("list[str]", report.get("warnings") or [])))
-    if report.get("degraded"):
-        lines.insert(0, f"Degraded: {report.get('degradation_reason')}")
-    return lines
+    degraded = [f"Degraded: {report['degradation_reason']}"] if report["degraded"] else []
+    return [*degraded, *report["warnings"]]
 
 
 def _hash(content: str) -> str:

@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from lcc.config import state_folder
 
 if TYPE_CHECKING:
+    from lcc.contract.report import Report
     from lcc.transcript import Json
 
 FILE_NAME = "requests.jsonl"
@@ -30,7 +31,7 @@ VERSION = 1
 
 _REASON = re.compile(r"(?:stashed:)?[a-z_]+")
 _NAME = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
-_COUNTS = (
+_COUNTS: Final = (
     "messages_before",
     "messages_after",
     "tool_calls_total",
@@ -57,32 +58,27 @@ def log_path(env: Mapping[str, str]) -> Path:
     return state_folder(env) / FILE_NAME
 
 
-def entry(report: Mapping[str, Json], *, client_version: str | None, now: datetime | None = None) -> dict[str, Json]:
+def entry(report: Report, *, client_version: str | None, now: datetime | None = None) -> dict[str, Json]:
     """The line for a pass's report: figures and the names of reasons alone."""
-    decisions = report.get("decisions")
-    reasons = Counter(
-        name
-        for record in (decisions if isinstance(decisions, list) else [])
-        if isinstance(record, dict) and (name := _reason(record.get("reason"))) is not None
-    )
+    reasons = Counter(name for record in report["decisions"] if (name := _reason(record["reason"])) is not None)
     line: dict[str, Json] = {
         "v": VERSION,
         "time": (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "client_version": _name(client_version),
-        "provider": _name(report.get("provider_used")),
-        "mode": _name(report.get("rules_mode")),
-        "check": _name(report.get("recoverability_check")),
-        "degraded": report.get("degraded") is True,
-        "worth_it": report.get("worth_it") is True,
-        "duration_ms": _number(report.get("latency_ms")),
-        "token_count": "estimated" if str(report.get("token_count_method")).startswith("~") else "counted",
+        "provider": _name(report["provider_used"]),
+        "mode": _name(report["rules_mode"]),
+        "check": _name(report["recoverability_check"]),
+        "degraded": report["degraded"],
+        "worth_it": report["worth_it"],
+        "duration_ms": round(report["latency_ms"], 3),
+        "token_count": "estimated" if report["token_count_method"].startswith("~") else "counted",
     }
-    line.update({key: _number(report.get(key)) for key in _COUNTS})
+    line.update({key: report[key] for key in _COUNTS})
     line["reasons"] = dict(sorted(reasons.items()))
     return line
 
 
-def append(report: Mapping[str, Json], *, client_version: str | None, path: Path) -> None:
+def append(report: Report, *, client_version: str | None, path: Path) -> None:
     """Add the line for ``report`` to the log at ``path``, which is made with mode 0600 where it is missing.
 
     Raises RequestLogError where the file is a link, no plain file, or belongs to someone else, and where it
@@ -148,15 +144,11 @@ def _set_aside_when_large(path: Path) -> None:
         path.replace(path.with_name(path.name + ".1"))
 
 
-def _reason(value: Json) -> str | None:
+def _reason(code: str) -> str | None:
     """The name of a reason, without the id, question or error that may follow it."""
-    found = _REASON.match(value) if isinstance(value, str) else None
+    found = _REASON.match(code)
     return found[0].rstrip("_") if found else None
 
 
-def _name(value: Json) -> str | None:
-    return value if isinstance(value, str) and _NAME.fullmatch(value) else None
-
-
-def _number(value: Json) -> int | float | None:
-    return round(value, 3) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _name(value: str | None) -> str | None:
+    return value if value is not None and _NAME.fullmatch(value) else None

@@ -15,10 +15,11 @@ import os.path
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from lcc.contract.notes import Note, find_note
 from lcc.contract.reasons import Reason
+from lcc.contract.record import Removed
 from lcc.contract.report import Report
 from lcc.recovery.recall import image_type
 from lcc.relevance.evidence.disk import read_file
@@ -26,7 +27,7 @@ from lcc.relevance.reading.calls import file_read_of, writes_codex_header
 from lcc.relevance.reading.headers import header_length
 from lcc.relevance.reading.rows import Rows, number_lines, parse_rows
 from lcc.stash import Stash, StashError, bytes_of_text, text_of_bytes
-from lcc.transcript import Edits, Json, Pair, Transcript, render
+from lcc.transcript import Edits, Pair, Transcript, render
 
 _TRIMMED = re.compile(r"^\[trimmed: [0-9]+ characters of this [^\n]* output were removed\]$", re.MULTILINE)
 _STYLES = (Rows(1, 0, 6, "→", 0), Rows(1, 0, 0, "\t", 0))
@@ -38,16 +39,6 @@ _HEADER_UNKNOWN = "the lines ahead of its output (exit code, time) are in the re
 
 class RestoreError(ValueError):
     """A session that cannot be restored at all; the message says why."""
-
-
-class Facts(NamedTuple):
-    """What a report says of one removed output."""
-
-    sha256: str
-    chars: int
-    header: str = ""
-    rows: str | None = None
-    """How its lines were numbered: the beginning of its first row."""
 
 
 class Failure(NamedTuple):
@@ -76,26 +67,23 @@ class Restored:
     left: frozenset[str]
 
 
-def facts_of(reports: Sequence[Report]) -> dict[str, Facts]:
+def removed_by(reports: Sequence[Report]) -> dict[str, Removed]:
     """What the reports say of every removed output, by call id.
 
     Raises ``RestoreError`` for a report of a pass that cannot be undone (`lossy`, or a judge's trims and drops).
     """
-    facts: dict[str, Facts] = {}
+    found: dict[str, Removed] = {}
     for report in reports:
-        records = cast("list[dict[str, Json]]", report["decisions"])
-        lost = sum(record["decision"] in ("trim", "drop") for record in records)
+        lost = sum(record["decision"] in ("trim", "drop") for record in report["decisions"])
         if lost:
-            mode = report.get("rules_mode") or "judge"
             raise RestoreError(
-                f"{lost} outputs were trimmed or dropped by the {mode} pass, which keeps them nowhere: "
-                "what it removed cannot be restored"
+                f"{lost} outputs were trimmed or dropped by the {report['rules_mode'] or 'judge'} pass, which keeps "
+                "them nowhere: what it removed cannot be restored"
             )
-        for record in records:
-            found = _facts(record.get("removed"))
-            if found is not None:
-                facts[str(record["id"])] = found
-    return facts
+        for record in report["decisions"]:
+            if (record["decision"] == "dedupe" or record["decision"] == "replace") and "removed" in record:
+                found[record["id"]] = Removed(**record["removed"])
+    return found
 
 
 def restored_bytes(transcript: Transcript, edits: Edits) -> bytes:
@@ -106,34 +94,23 @@ def restored_bytes(transcript: Transcript, edits: Edits) -> bytes:
     return render(transcript, edits, ascii_only=escapes)
 
 
-def _facts(removed: Json) -> Facts | None:
-    """A record's ``removed``; None where there is none, or it is not of this form."""
-    if not isinstance(removed, dict):
-        return None
-    sha256, chars = removed.get("sha256"), removed.get("chars")
-    header, rows = removed.get("header", ""), removed.get("rows")
-    if not (isinstance(sha256, str) and isinstance(chars, int) and isinstance(header, str)):
-        return None
-    return Facts(sha256, chars, header, rows if isinstance(rows, str) else None)
-
-
 def restore(
-    transcript: Transcript, facts: Mapping[str, Facts] | None, stash: Stash, workspace_root: str | None = None
+    transcript: Transcript, removed: Mapping[str, Removed] | None, stash: Stash, workspace_root: str | None = None
 ) -> Restored:
     """Follow every note of ``transcript``. Relative paths count from the call's folder, as in the pass.
 
-    ``facts`` are those of the reports, None where there is no report. Raises ``RestoreError`` when a result
+    ``removed`` is what the reports say, None where there is no report. Raises ``RestoreError`` when a result
     was trimmed, as far as that can be seen: it is no pointer, and nothing brings its rest back.
     """
-    work = _Restoring(transcript, facts or {}, stash, workspace_root)
+    work = _Restoring(transcript, removed or {}, stash, workspace_root)
     left: set[str] = set()
     for pair in work.pairs.values():
-        if facts is None and _TRIMMED.search(pair.result.text):
+        if removed is None and _TRIMMED.search(pair.result.text):
             raise RestoreError(f"the result of {pair.use.id} was trimmed (lossy or a judge), and its rest is nowhere")
         note = find_note(pair.result.text)
         if note is None:
             continue
-        if facts is not None and note.kind != "stash" and pair.use.id not in facts:
+        if removed is not None and note.kind != "stash" and pair.use.id not in removed:
             left.add(pair.use.id)
         else:
             work.follow(pair, note)
@@ -151,7 +128,7 @@ class _Restoring:
     """The state of one run: what has been followed so far."""
 
     transcript: Transcript
-    facts: Mapping[str, Facts]
+    removed: Mapping[str, Removed]
     stash: Stash
     workspace_root: str | None
     pairs: dict[str, Pair] = field(init=False)
@@ -168,7 +145,7 @@ class _Restoring:
     def follow(self, pair: Pair, note: Note) -> None:
         """Put the original text into ``texts``, or the reason why there is none into ``problems``."""
         call_id = pair.use.id
-        known = self.facts.get(call_id)
+        known = self.removed.get(call_id)
         if note.kind == "stash" and self._is_image(note):
             return  # no text went; the image is put back into its block by `restore_images`
         problem = "what it points at is not what was removed"
@@ -187,7 +164,7 @@ class _Restoring:
             return
         self.problems[call_id] = (note, problem)
 
-    def _candidates(self, pair: Pair, note: Note, known: Facts | None) -> Iterator[str]:
+    def _candidates(self, pair: Pair, note: Note, known: Removed | None) -> Iterator[str]:
         """What the note may stand for, the likeliest first."""
         rest = pair.result.text[len(note.text) :]
         header = known.header if known else ""
@@ -254,7 +231,7 @@ class _Restoring:
             raise _CannotFollowError(f"{path}: it has {len(lines)} lines now, fewer than the note names")
         return lines[first - 1 : last]
 
-    def _shown(self, pair: Pair, lines: Sequence[str], first: int, known: Facts | None) -> Iterator[str]:
+    def _shown(self, pair: Pair, lines: Sequence[str], first: int, known: Removed | None) -> Iterator[str]:
         """How the call may have shown the lines: as the report says; else as its tool does."""
         if known is not None:
             rows = parse_rows(known.rows) if known.rows else None
@@ -266,7 +243,7 @@ class _Restoring:
                 yield number_lines(lines, style._replace(first=_first_number(pair, first)))
         yield "\n".join(lines)
 
-    def _second_copies(self, pair: Pair, note: Note, known: Facts | None) -> Iterator[str]:
+    def _second_copies(self, pair: Pair, note: Note, known: Removed | None) -> Iterator[str]:
         """What the session file's own copies of the output give, where the report's sha256 proves it."""
         if known is None or self.transcript.raw is None:
             return

@@ -11,22 +11,14 @@ import os.path
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from lcc.contract.decision import Decision, Drop, FileOnDisk, InStash, Keep, KeptLater, Pointer
 from lcc.contract.modes import MODES
 from lcc.contract.options import PassOptions
 from lcc.contract.reasons import DUPLICATE_TOOL_USE_ID, KEEP_DISK_CHANGED_BEFORE_EMIT, OUTPUT_LINES_OF_LATER
-from lcc.contract.report import (
-    PassFacts,
-    Record,
-    Removed,
-    Report,
-    RootSource,
-    build_report,
-    decision_record,
-    pointer_record,
-)
+from lcc.contract.record import Record, Removed, decision_record, pointer_record
+from lcc.contract.report import PassFacts, Report, RootSource, build_report
 from lcc.contract.request import TranscriptCompactionRequest
 from lcc.relevance.evidence.disk import changed_files
 from lcc.relevance.evidence.pins import pin_reasons
@@ -40,7 +32,6 @@ from lcc.tokens import TokenEstimator
 from lcc.tokens.cache_cost import cache_cost
 from lcc.transcript import (
     Edits,
-    Json,
     Message,
     Pair,
     ToolResult,
@@ -67,7 +58,7 @@ class TranscriptCompactionResult:
     report: Report
 
     @property
-    def decisions(self) -> Json:
+    def decisions(self) -> list[Record]:
         """The report's decision records."""
         return self.report["decisions"]
 
@@ -236,7 +227,7 @@ def _count_tokens(session: Session, records: Sequence[Record], decisions: Mappin
         text = pair.result.text
         size = tokens.estimate(text, pair.use.tool)
         before += size
-        in_input = cast("int", record["chars"]) - len(text)
+        in_input = record["chars"] - len(text)
         input_chars += in_input
         decision = decisions[pair.use.id]
         if isinstance(decision, Keep):

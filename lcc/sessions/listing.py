@@ -93,8 +93,8 @@ def look_at(path: Path, options: PassOptions, now: float) -> Session:
         title=_title(transcript),
         messages=len(transcript.messages),
         context=context_tokens(_documents(transcript)),
-        tokens=before if isinstance(before, int) else None,
-        frees=before - after if isinstance(before, int) and isinstance(after, int) else None,
+        tokens=before,
+        frees=before - after,
     )
 
 

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import orjson
 
@@ -149,13 +149,13 @@ class Watched:
             self._calibrate(transcript.raw or b"")
         reports = {mode: self._dry_run(transcript, mode) for mode in MODES}
         widest = reports[MODES[-1]]
-        tokens = cast("int", widest["tokens_before"])
+        tokens = widest["tokens_before"]
         return Measured(
             session_id=transcript.session_id,
             cwd=transcript.cwd,
             client_version=transcript.client_version,
             messages=len(transcript.messages),
-            calls=cast("int", widest["tool_calls_total"]),
+            calls=widest["tool_calls_total"],
             context=self._context,
             window=self._window or next((w for w in WINDOWS if w >= (self._context or tokens)), WINDOWS[-1]),
             tokens=tokens,
@@ -176,8 +176,9 @@ class Watched:
 
 
 def _freeable(report: Report) -> Freeable:
-    before, after = cast("int", report["tokens_before"]), cast("int", report["tokens_after"])
-    return Freeable(before - after, cast("int", report["tool_calls_total"]) - cast("int", report["tool_calls_kept"]))
+    return Freeable(
+        report["tokens_before"] - report["tokens_after"], report["tool_calls_total"] - report["tool_calls_kept"]
+    )
 
 
 def _parts(handle: int, size: int) -> Iterator[bytes]:

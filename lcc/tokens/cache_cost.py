@@ -14,10 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from lcc.contract.report import input_chars
+from lcc.contract.record import input_chars
 
 if TYPE_CHECKING:
-    from lcc.transcript import Edits, Json, Message, Transcript
+    from lcc.contract.report import CacheCostRecord
+    from lcc.transcript import Edits, Message, Transcript
 
 Advice = Literal["compact", "wait_for_cold_cache", "nothing_freed"]
 
@@ -65,7 +66,7 @@ class CacheCost:
     break_even_turns: float | None
     advice: Advice
 
-    def as_json(self) -> dict[str, Json]:
+    def as_json(self) -> CacheCostRecord:
         """The report's ``cache_cost``."""
         return {
             "kept_tokens": self.kept_tokens,

@@ -30,9 +30,10 @@ from lcc.contract.reasons import (
     REPLACE_DISK_VERIFIED,
     STASHED,
 )
-from lcc.contract.report import PassFacts, Record, Removed, build_report, decision_record, pointer_record
+from lcc.contract.record import Record, Removed, decision_record, pointer_record
+from lcc.contract.report import PassFacts, build_report
 from lcc.contract.request import TranscriptCompactionRequest
-from lcc.transcript import Message, Pair, ToolResult, ToolUse, Transcript
+from lcc.transcript import FORMATS, Message, Pair, ToolResult, ToolUse, Transcript
 
 SHA = "0123456789ab" + "0" * 52
 
@@ -93,7 +94,7 @@ def report_of(decided: list[tuple[Pair, Decision]], **more: Any) -> dict[str, An
     for found, _ in decided:
         messages.append(Message("assistant", "Looking at it.", (found.use,), (), None))
         messages.append(Message("user", "", (), (found.result,), None))
-    transcript = Transcript("claude-code", tuple(messages), cwd="/home/you/shop", session_id="7d0c2a5e")
+    transcript = Transcript(FORMATS["claude-code"], tuple(messages), cwd="/home/you/shop", session_id="7d0c2a5e")
     records: list[Record] = []
     for found, decision in decided:
         if isinstance(decision, Pointer):

@@ -12,7 +12,9 @@ from cli.report_world import ONE_OF_EACH, pair, report_of
 
 from lcc.contract.decision import Drop, Keep
 from lcc.contract.reasons import REASONS, SUPERSEDED_BY_LATER_CALL, Reason, family, in_words
-from lcc.explain.grouped import ReportError, cache_words, explain, read_report, way_back
+from lcc.contract.report import CacheCostRecord
+from lcc.contract.report_reader import ReportError, read_report
+from lcc.explain.grouped import cache_words, explain, way_back
 
 SNAPSHOT = Path(__file__).parent / "explanation.txt"
 HOSTILE = "\x1b[2J\x07<script>alert(1)</script>\u202e[bold]\nnew line"
@@ -95,7 +97,7 @@ def test_a_report_can_come_by_standard_input(world: World) -> None:
         ({"chars_before": "many"}, "chars_before"),
         ({"chars_after": -1}, "chars_after"),
         ({"reduction_ratio": None}, "reduction_ratio"),
-        ({"warnings": [1]}, "warnings"),
+        ({"warnings": [1]}, "warnings[0]"),
         ({"objective": []}, "objective"),
         ({"decisions": [7]}, "decisions[0]"),
         ({"decisions": [{"id": "x"}]}, "decisions[0].decision"),
@@ -161,7 +163,7 @@ def test_every_reason_of_a_real_pass_has_its_words() -> None:
         payload = messages_to_payload(read_transcript(file.read_bytes()).messages)
         for mode in ("lossless", "recoverable", "lossy"):
             request = TranscriptCompactionRequest(payload, provider="rules", rules_mode=mode)
-            reasons |= {str(record["reason"]) for record in compact_transcript(request).report["decisions"]}  # type: ignore[index, call-overload, union-attr]
+            reasons |= {str(record["reason"]) for record in compact_transcript(request).report["decisions"]}
     assert {reason for reason in reasons if in_words(reason) == family(reason)} == set()
 
 
@@ -192,28 +194,41 @@ def test_every_removal_says_how_it_is_had_back(index: int, words: str | None) ->
     assert way_back(report_of(ONE_OF_EACH)["decisions"][index]) == words
 
 
+def cost(kept: int, rewrite: int, turns: float | None, advice: str = "compact", cold: bool = False) -> CacheCostRecord:
+    return {
+        "kept_tokens": kept,
+        "rewrite_tokens": rewrite,
+        "freed_tokens": 500,
+        "cold": cold,
+        "next_request": 1.0,
+        "saved_per_turn": 2.0,
+        "break_even_turns": turns,
+        "advice": advice,
+    }
+
+
 @pytest.mark.parametrize(
-    ("cost", "words"),
+    ("found", "words"),
     [
         (None, None),
-        ({"kept_tokens": 5, "rewrite_tokens": 7, "break_even_turns": None}, None),
+        (cost(5, 7, None), None),
         (
-            {"kept_tokens": 1000, "rewrite_tokens": 4000, "break_even_turns": 3.2, "advice": "compact"},
+            cost(1000, 4000, 3.2),
             "1,000 tokens stay cached, 4,000 are written again at the next request; paid back after 3.2 more requests",
         ),
         (
-            {"kept_tokens": 0, "rewrite_tokens": 4000, "break_even_turns": 31, "advice": "wait_for_cold_cache"},
+            cost(0, 4000, 31, advice="wait_for_cold_cache"),
             "0 tokens stay cached, 4,000 are written again at the next request; paid back after 31 more requests; "
             "it is cheaper to wait until the cache is cold",
         ),
         (
-            {"kept_tokens": 1000, "rewrite_tokens": 9, "break_even_turns": 0, "cold": True},
+            cost(1000, 9, 0, cold=True),
             "1,000 tokens stay cached; the compaction saves from the next request on",
         ),
     ],
 )
-def test_the_cost_in_the_prompt_cache_is_said(world: World, cost: Any, words: str | None) -> None:
+def test_the_cost_in_the_prompt_cache_is_said(world: World, found: CacheCostRecord | None, words: str | None) -> None:
     """What is written again, when it pays, and whether to wait."""
-    assert cache_words(cost) == words
-    text = world.lcc("explain", write(world, {**report_of(ONE_OF_EACH), "cache_cost": cost})).text
+    assert cache_words(found) == words
+    text = world.lcc("explain", write(world, {**report_of(ONE_OF_EACH), "cache_cost": found})).text
     assert (f"Prompt cache: {words}." in text) is (words is not None)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from lcc.commands.explain_text import layout
 from lcc.commands.text import write
-from lcc.explain.grouped import ReportError, explain, read_report
+from lcc.contract.report_reader import ReportError, read_report
+from lcc.explain.grouped import explain
 from lcc.explain.html import page
 
 VALID = report_of(ONE_OF_EACH)

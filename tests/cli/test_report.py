@@ -12,7 +12,8 @@ from cli.report_world import ONE_OF_EACH, pair, report_of
 
 from lcc.contract.decision import Keep
 from lcc.contract.reasons import NOT_RECOVERABLE
-from lcc.contract.report import JudgeFacts, decision_record, input_chars, subject
+from lcc.contract.record import decision_record, input_chars, subject
+from lcc.contract.report import JudgeFacts
 from lcc.contract.request import TranscriptCompactionRequest
 
 PAGE_KEYS = """

@@ -222,7 +222,12 @@ def test_a_message_too_long_to_fit_is_cut_and_says_where_the_whole_is() -> None:
 def test_the_guide_always_fits(paths: list[str]) -> None:
     """Many long paths: as many whole lines as fit, and how many were left out."""
     decisions = [
-        {"recoverability_check": "disk", "recover": {"kind": "file", "path": path, "lines": [1, 2]}} for path in paths
+        {
+            "decision": "replace",
+            "recoverability_check": "disk",
+            "recover": {"kind": "file", "path": path, "lines": [1, 2]},
+        }
+        for path in paths
     ]
     text = guide_text({"decisions": decisions})  # type: ignore[dict-item]
     assert len(text) <= LIMIT

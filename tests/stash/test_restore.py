@@ -14,7 +14,7 @@ from stash.tampering import damage, lose
 
 from lcc.contract.notes import find_note
 from lcc.contract.report import Report
-from lcc.recovery.restore import RestoreError, facts_of, restore, restored_bytes
+from lcc.recovery.restore import RestoreError, removed_by, restore, restored_bytes
 from lcc.relevance import TranscriptCompactionRequest, run_pass
 from lcc.relevance.ports import Ports
 from lcc.stash import Stash
@@ -46,7 +46,7 @@ def compact(
 
 def restored(content: bytes, reports: list[Report], stash: Stash, root: Path | None = None) -> bytes:
     transcript = read_transcript(content)
-    found = restore(transcript, facts_of(reports), stash, str(root) if root else None)
+    found = restore(transcript, removed_by(reports), stash, str(root) if root else None)
     assert found.failures == ()
     assert not found.unproven
     return restored_bytes(transcript, found.edits)
@@ -191,7 +191,7 @@ def test_a_file_that_is_not_what_it_was_is_said_and_its_note_stays(tmp_path: Pat
     if how == "folder":
         path.mkdir()
     transcript = read_transcript(content)
-    found = restore(transcript, facts_of([report]), stash, str(work.root))
+    found = restore(transcript, removed_by([report]), stash, str(work.root))
     assert [failure.id for failure in found.failures] == ["toolu_1"]
     assert set(found.edits.texts) == {"toolu_3"}
     assert "a.py" in found.failures[0].note
@@ -243,7 +243,7 @@ def test_a_stash_that_lost_an_object_is_said(tmp_path: Path, stash: Stash, how: 
         lose(stash, entry.sha256)
     else:
         damage(stash, entry.sha256)
-    found = restore(read_transcript(content), facts_of([report]), stash)
+    found = restore(read_transcript(content), removed_by([report]), stash)
     assert [failure.id for failure in found.failures] == ["toolu_1"]
     assert entry.sha256[:12] in found.failures[0].problem
 
@@ -256,7 +256,7 @@ def test_a_lossy_session_says_that_it_cannot(tmp_path: Path, stash: Stash) -> No
     content, report = compact(work.raw(), "lossy", stash)
     assert report["tool_calls_trimmed"]
     with pytest.raises(RestoreError, match="lossy"):
-        facts_of([report])
+        removed_by([report])
     with pytest.raises(RestoreError, match="trimmed"):
         restore(read_transcript(content), None, stash)
 
@@ -267,7 +267,7 @@ def test_an_output_that_looks_like_a_note_is_left_alone(tmp_path: Path, stash: S
     work.call("Bash", {"command": "cat notes"}, "[identical output kept at toolu_9]")
     content, report = compact(work.raw(), "lossless", stash)
     assert content == work.raw()
-    found = restore(read_transcript(content), facts_of([report]), stash)
+    found = restore(read_transcript(content), removed_by([report]), stash)
     assert not found.edits
     assert found.failures == ()
     assert found.left == {"toolu_1"}

@@ -9,9 +9,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
+from cli.report_world import report_of
 
 from lcc.log.request_log import MAX_BYTES, RequestLogError, append, entry, log_path, read
 from lcc.log.request_summary import markdown, summarize
@@ -20,7 +22,7 @@ from lcc.transcript import Json
 SECRET = "hunter2-in-src/auth.py"
 
 
-def report(**changes: Json) -> dict[str, Json]:
+def report(**changes: Any) -> Any:
     """A report as a pass makes it, with words in every place where a transcript's words can stand."""
     decisions: list[Json] = [
         {"id": f"toolu_{SECRET}", "reason": "replace_disk_verified", "note": f"[removed: re-read {SECRET}]"},
@@ -31,7 +33,8 @@ def report(**changes: Json) -> dict[str, Json]:
         {"id": "f", "reason": "pinned_recent"},
         {"id": "g", "reason": "pinned_recent"},
     ]
-    made: dict[str, Json] = {
+    return {
+        **report_of([]),
         "objective": SECRET,
         "provider_used": "rules",
         "rules_mode": "recoverable",
@@ -52,9 +55,8 @@ def report(**changes: Json) -> dict[str, Json]:
         "token_count_method": "~characters-by-tool",
         "warnings": [SECRET],
         "decisions": decisions,
+        **changes,
     }
-    made.update(changes)
-    return made
 
 
 class TestEntry:
@@ -85,11 +87,6 @@ class TestEntry:
         assert (line["tokens_before"], line["tokens_after"], line["duration_ms"]) == (420, 168, 12.346)
         assert line["token_count"] == "estimated"
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(line["time"]))
-
-    @pytest.mark.parametrize("broken", [{}, {"decisions": None}, {"decisions": [1, {"reason": 4}]}])
-    def test_a_report_of_another_shape_still_gives_a_line(self, broken: dict[str, Json]) -> None:
-        """Logging never fails on what it was given."""
-        assert entry(broken, client_version=None)["reasons"] == {}
 
 
 class TestFile:

@@ -1,0 +1,312 @@
+"""The record of one decision, as the report has it (the report-format page): its forms, and how each is made.
+
+A record that points at something is made from a `Pointer`, which holds its proof, and from what went with it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
+
+import orjson
+
+from lcc.contract.checked import Count
+from lcc.contract.decision import (
+    CommandAgain,
+    Decision,
+    Drop,
+    FileByTranscript,
+    FileOnDisk,
+    InStash,
+    Keep,
+    KeptLater,
+    Pointer,
+    Source,
+    Trim,
+)
+from lcc.transcript import Json, Pair
+
+_SUBJECT_CHARS = 120
+_SUBJECT_KEYS = (
+    "file_path",
+    "command",
+    "cmd",
+    "pattern",
+    "path",
+    "notebook_path",
+    "url",
+    "query",
+    "description",
+    "subject",
+    "task_id",
+    "bash_id",
+    "skill",
+)
+
+
+class _About(TypedDict):
+    """What every record says of its call and of the decision."""
+
+    score: float | None
+    keep_call: float | None
+    keep_result: float | None
+    source: Source
+    reason: str
+    message_index: Count
+    tool: str
+    subject: str | None
+    chars: Count
+    chars_after: Count
+
+
+class _Call(_About):
+    id: str
+
+
+class RemovedRecord(TypedDict):
+    """What a note stands for: the sha256 of the whole result, its characters, and what the note does not give."""
+
+    sha256: str
+    chars: Count
+    header: NotRequired[str]
+    rows: NotRequired[str]
+
+
+class FileRecovery(TypedDict):
+    """Re-read ``path`` (relative to ``cwd``); ``lines`` are the first and the last, None for the whole file."""
+
+    kind: Literal["file"]
+    path: str
+    cwd: str | None
+    lines: list[int] | None
+
+
+class CommandRecovery(TypedDict):
+    """Run ``command`` again in ``cwd``."""
+
+    kind: Literal["command"]
+    command: str
+    cwd: str | None
+
+
+class StashRecovery(TypedDict):
+    """Recall the object ``sha256`` from the stash."""
+
+    kind: Literal["stash"]
+    sha256: str
+
+
+class DiskRecord(TypedDict):
+    """The file that was read for the proof: as named, as resolved, and the sha256 of all of its bytes."""
+
+    path: str
+    real: str
+    sha256: str
+
+
+class StashRecord(TypedDict):
+    """The object in the stash, and the tokens and bytes that left."""
+
+    sha256: str
+    tokens: Count
+    bytes: Count
+
+
+class KeepRecord(_Call):
+    decision: Literal["keep"]
+
+
+class TrimRecord(_Call):
+    decision: Literal["trim"]
+
+
+class DropRecord(_Call):
+    decision: Literal["drop"]
+
+
+class DedupeRecord(_Call):
+    decision: Literal["dedupe"]
+    kept_at: str
+    note: str
+    removed: NotRequired[RemovedRecord]
+
+
+class _Replace(_Call):
+    decision: Literal["replace"]
+    note: str
+    removed: NotRequired[RemovedRecord]
+
+
+class DiskReplaceRecord(_Replace):
+    recover: FileRecovery
+    recoverability_check: Literal["disk"]
+    disk: DiskRecord
+
+
+class ProxyReplaceRecord(_Replace):
+    recover: FileRecovery
+    recoverability_check: Literal["transcript_proxy"]
+
+
+class CommandReplaceRecord(_Replace):
+    recover: CommandRecovery
+    recoverability_check: Literal["read_only_allowlist"]
+
+
+class StashReplaceRecord(_Replace):
+    recover: StashRecovery
+    recoverability_check: Literal["stash"]
+    stash: StashRecord
+
+
+ReplaceRecord: TypeAlias = DiskReplaceRecord | ProxyReplaceRecord | CommandReplaceRecord | StashReplaceRecord
+Record: TypeAlias = KeepRecord | TrimRecord | DropRecord | DedupeRecord | ReplaceRecord
+
+
+class Removed(NamedTuple):
+    """What a dedupe or replace took away: the sha256 (64 hex digits) of the whole result, and its characters."""
+
+    sha256: str
+    chars: int
+    header: str = ""
+    """The header lines (Codex) that went with it and that what the note points at does not repeat."""
+    rows: str | None = None
+    """How its lines were numbered: the first row as it began, such as ``"     1→"`` or ``"12\t"``."""
+
+    def record(self) -> RemovedRecord:
+        """The record's ``removed``."""
+        found: RemovedRecord = {"sha256": self.sha256, "chars": self.chars}
+        if self.header:
+            found["header"] = self.header
+        if self.rows is not None:
+            found["rows"] = self.rows
+        return found
+
+
+def decision_record(pair: Pair, decision: Keep | Trim | Drop) -> Record:
+    """The record of one call that no pointer stands in for."""
+    size = input_chars(pair.use.input)
+    call = pair.use.id
+    if isinstance(decision, Keep):
+        return {"id": call, "decision": "keep", **_about(pair, decision, size, size + len(pair.result.text))}
+    if isinstance(decision, Drop):
+        return {"id": call, "decision": "drop", **_about(pair, decision, size, 0)}
+    return {"id": call, "decision": "trim", **_about(pair, decision, size, size + len(decision.text))}
+
+
+def pointer_record(pair: Pair, pointer: Pointer, removed: Removed) -> DedupeRecord | ReplaceRecord:
+    """The record of one call whose result a pointer stands in for, with its proof and what went."""
+    size = input_chars(pair.use.input)
+    about = _about(pair, pointer, size, size + len(pointer.text))
+    if isinstance(pointer.proof, KeptLater):
+        return {
+            "id": pair.use.id,
+            "decision": "dedupe",
+            **about,
+            "kept_at": pointer.proof.kept_at,
+            "note": pointer.note,
+            "removed": removed.record(),
+        }
+    return _replace_record(pair.use.id, pointer.note, pointer.proof, about, removed.record())
+
+
+def _replace_record(
+    call: str,
+    note: str,
+    proof: FileOnDisk | FileByTranscript | CommandAgain | InStash,
+    about: _About,
+    removed: RemovedRecord,
+) -> ReplaceRecord:
+    if isinstance(proof, FileOnDisk):
+        return {
+            "id": call,
+            "decision": "replace",
+            **about,
+            "note": note,
+            "recover": _file_recovery(proof),
+            "recoverability_check": "disk",
+            "disk": {"path": proof.named, "real": proof.real, "sha256": proof.sha256},
+            "removed": removed,
+        }
+    if isinstance(proof, FileByTranscript):
+        return {
+            "id": call,
+            "decision": "replace",
+            **about,
+            "note": note,
+            "recover": _file_recovery(proof),
+            "recoverability_check": "transcript_proxy",
+            "removed": removed,
+        }
+    if isinstance(proof, CommandAgain):
+        return {
+            "id": call,
+            "decision": "replace",
+            **about,
+            "note": note,
+            "recover": {"kind": "command", "command": proof.command, "cwd": proof.cwd},
+            "recoverability_check": "read_only_allowlist",
+            "removed": removed,
+        }
+    return {
+        "id": call,
+        "decision": "replace",
+        **about,
+        "note": note,
+        "recover": {"kind": "stash", "sha256": proof.sha256},
+        "recoverability_check": "stash",
+        "stash": {"sha256": proof.sha256, "tokens": proof.tokens, "bytes": proof.size},
+        "removed": removed,
+    }
+
+
+def _file_recovery(proof: FileOnDisk | FileByTranscript) -> FileRecovery:
+    lines = list(proof.lines) if proof.lines else None
+    return {"kind": "file", "path": proof.path, "cwd": proof.cwd, "lines": lines}
+
+
+def _about(pair: Pair, decision: Decision, input_size: int, chars_after: int) -> _About:
+    use, result, use_message = pair.use, pair.result, pair.use_message
+    verdict = decision.verdict
+    return {
+        "score": verdict.score if verdict else None,
+        "keep_call": verdict.keep_call if verdict else None,
+        "keep_result": verdict.keep_result if verdict else None,
+        "source": decision.source,
+        "reason": decision.reason.code,
+        "message_index": use_message,
+        "tool": use.tool,
+        "subject": subject(use.input),
+        "chars": input_size + len(result.text),
+        "chars_after": chars_after,
+    }
+
+
+def input_chars(value: Json) -> int:
+    """The characters of a call's input as compact JSON."""
+    try:
+        written = orjson.dumps(value)
+    except TypeError:  # an integer beyond 64 bits, or a lone surrogate
+        return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return len(written) if written.isascii() else len(written.decode())
+
+
+def subject(value: Json) -> str | None:
+    """What a call was about, in one line of at most 120 characters: its path, command, pattern or the like."""
+    if isinstance(value, dict):
+        for key in _SUBJECT_KEYS:
+            found = value.get(key)
+            if found:
+                break
+        else:
+            return None
+        value = found
+        if isinstance(value, list):  # a Codex shell call's argument vector
+            value = " ".join(part for part in value if isinstance(part, str))
+    if not isinstance(value, str):
+        return None
+    if len(value) <= _SUBJECT_CHARS and value.isprintable():
+        return value or None
+    line = " ".join(value[: 4 * _SUBJECT_CHARS].split())
+    line = "".join(c if c.isprintable() else "�" for c in line)
+    return line if len(line) <= _SUBJECT_CHARS else line[: _SUBJECT_CHARS - 1] + "…"
