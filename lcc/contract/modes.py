@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypedDict, TypeGuard, get_args
+from typing import Literal, NamedTuple, TypedDict, get_args
 
 from lcc.contract import reasons
 from lcc.contract.reasons import Reason
@@ -61,13 +61,3 @@ MODES: _Modes = {
 
 LIVE_MODES: tuple[RulesMode, ...] = tuple(mode for mode in RULES_MODES if MODES[mode].live)
 FILE_MODES: tuple[RulesMode, ...] = tuple(mode for mode in RULES_MODES if MODES[mode].reads_files)
-
-
-def is_rules_mode(value: object) -> TypeGuard[RulesMode]:
-    """Whether ``value`` is the name of a mode."""
-    return value in RULES_MODES
-
-
-def is_provider(value: object) -> TypeGuard[Provider]:
-    """Whether ``value`` is the name of a provider."""
-    return value in PROVIDERS
