@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-LCC = Path(sys.executable).parent / "lcc"
+import programs
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "scripts" / "sample"
 SHARED_SESSIONS = ROOT.parent / "shared" / "sessions"
@@ -56,15 +55,7 @@ class World:
         }
 
     def lcc(self, *arguments: str | Path, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
-        done = subprocess.run(
-            [str(LCC), *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment(env),
-            input=stdin if stdin is not None else b"",
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
+        done = programs.run("lcc", *arguments, env=self.environment(env), cwd=self.folder, stdin=stdin or b"")
         return Ran(done.returncode, done.stdout, done.stderr.decode())
 
     def compact(self, *arguments: str | Path, mode: str = "recoverable", stdin: bytes | None = None) -> Ran:

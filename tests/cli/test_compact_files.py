@@ -11,8 +11,10 @@ import sys
 import time
 from pathlib import Path
 
+import programs
 import pytest
-from cli.cli_world import LCC, World
+from cli.cli_world import World
+from programs import LCC
 
 UUID = '"uuid":"00000000-0000-0000-0000-00000000000%d","parentUuid":null'
 
@@ -238,16 +240,13 @@ def test_killed_at_any_moment_the_target_is_the_old_file_or_the_new(world: World
     whole = time.perf_counter() - started
     target = world.folder / "out.jsonl"
     target.write_bytes(b"old")
-    command = [sys.executable, "-c", "from lcc.cli import main; main()", "compact", "session.jsonl"]
-    command += ["--provider", "rules", "--rules-mode", "recoverable", "-o", "out.jsonl"]
+    words = ["compact", "session.jsonl", "--provider", "rules", "--rules-mode", "recoverable", "-o", "out.jsonl"]
 
     for attempt in range(12):
-        process = subprocess.Popen(
-            command, cwd=world.folder, env=world.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(whole * (0.5 + attempt / 18))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        with programs.start("lcc", *words, env=world.environment(), cwd=world.folder) as run:
+            time.sleep(whole * attempt / 11)
+            run.send_signal(signal.SIGKILL)
+            run.wait()
         assert target.read_bytes() in (b"old", new)
 
 
@@ -257,22 +256,13 @@ def test_stopped_while_it_writes_nothing_is_left_beside(world: World, number: si
     (world.folder / "large.json").write_text(json.dumps([{"role": "user", "text": "x" * 40_000_000}]))
     target = world.folder / "out.json"
     target.write_bytes(b"old")
-    command = [sys.executable, "-c", "from lcc.cli import main; main()", "compact", "large.json"]
-    process = subprocess.Popen(
-        [*command, "--provider", "rules", "-o", "out.json"],
-        cwd=world.folder,
-        env=world.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stderr is not None
-    while process.poll() is None and not list(world.folder.glob(".out.json.*.part")):
-        time.sleep(0.001)
-    process.send_signal(number)
-
-    said = process.stderr.read().decode()
-    assert process.wait(timeout=60) in (0, 128 + number)
-    process.stderr.close()
+    words = ["compact", "large.json", "--provider", "rules", "-o", "out.json"]
+    with programs.start("lcc", *words, env=world.environment(), cwd=world.folder) as run:
+        while not run.has_ended() and not list(world.folder.glob(".out.json.*.part")):
+            time.sleep(0.001)
+        run.send_signal(number)
+        said = run.communicate()[1].decode()
+        assert run.wait() in (0, 128 + number)
     assert "Traceback" not in said
     assert leftovers(world) == []
     assert target.stat().st_size in (3, (world.folder / "large.json").stat().st_size)

@@ -40,7 +40,7 @@ def renew() -> None:
     """Writes the snapshot anew."""
     import subprocess
 
-    from cli.cli_world import LCC
+    from programs import LCC
 
     given = json.dumps(report_of(ONE_OF_EACH)).encode()
     SNAPSHOT.write_bytes(subprocess.run([LCC, "explain", "-"], input=given, capture_output=True, check=True).stdout)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
-import subprocess
 from pathlib import Path
 
+import programs
 import pytest
-from cli.cli_world import LCC, World
+from cli.cli_world import World
 from rich.text import Text
 
 IDS = ["0f1e2d3c-4b5a-4697-8877-665544332211", "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"]
@@ -19,16 +20,14 @@ def on_a_terminal(world: World, columns: int, *words: str) -> list[str]:
     """The lines that lcc shows on a terminal of so many columns."""
     ours, theirs = pty.openpty()
     env = {**world.environment(), "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": str(columns)}
-    process = subprocess.Popen([LCC, *words], cwd=world.folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
     shown = b""
-    try:
-        while part := os.read(ours, 65536):
-            shown += part
-    except OSError:
-        pass
-    os.close(ours)
-    assert process.wait(timeout=60) == 0, shown
+    with programs.start("lcc", *words, env=env, cwd=world.folder, terminal=theirs) as run:
+        os.close(theirs)
+        with contextlib.suppress(OSError):
+            while part := os.read(ours, 65536):
+                shown += part
+        os.close(ours)
+        assert run.wait() == 0, shown
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode()).splitlines()
 
 

@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.cli_world import LCC, ROOT, SAMPLE, World
+from cli.cli_world import ROOT, SAMPLE, World
 from cli.test_report import OUR_KEYS, PAGE_KEYS
+from programs import LCC
 
 README = (ROOT / "README.md").read_text()
 LCC_README = (ROOT / "lcc" / "README.md").read_text()

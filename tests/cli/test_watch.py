@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from cli.cli_world import LCC, SHARED_SESSIONS, World
+from cli.cli_world import SHARED_SESSIONS, World
+from programs import LCC
 
 from lcc.sessions.watch import SessionTooLargeError, Watched
 from lcc.tokens import context_tokens

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 
 from lcc.sessions.fork import ForkError, fork_bytes, new_session_id, note_ids, read_session, whole_lines, why_live
@@ -253,9 +254,8 @@ class TestLive:
 
 def lcc(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("LCC_", "XDG_", "CLAUDE_"))}
-    command = [sys.executable, "-c", "from lcc.cli import main; main()", *arguments]
     environment |= {"HOME": str(home), "LCC_STASH_DIR": str(home / "stash")}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return programs.run_text("lcc", *arguments, env=environment)
 
 
 class TestCommand:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import programs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,8 +121,7 @@ class Machine:
         }
 
     def lcc(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        command = [sys.executable, "-c", "from lcc.cli import main; main()", *arguments]
-        return subprocess.run(command, env=self.env, capture_output=True, check=False, cwd=self.home)
+        return programs.run("lcc", *arguments, env=self.env, cwd=self.home)
 
 
 @pytest.fixture

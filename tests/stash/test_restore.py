@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 from stash.tampering import damage, lose
 
@@ -292,8 +292,7 @@ class TestCommand:
     def lcc(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("LCC_", "XDG_"))}
         environment |= {"HOME": str(folder), "LCC_STASH_DIR": str(folder / "stash")}
-        command = [sys.executable, "-c", "from lcc.cli import main; main()", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, check=False, cwd=folder)
+        return programs.run("lcc", *arguments, env=environment, cwd=folder)
 
     def test_it_gives_the_original_bytes(self, files: Path) -> None:
         """To standard output, to a file, with and without the report."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
+import programs
 import pytest
 
 LINES = "".join(f"line {number} of the file that was read\n" for number in range(1, 60))
@@ -14,9 +14,8 @@ LINES = "".join(f"line {number} of the file that was read\n" for number in range
 
 def lcc(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The program itself, in ``folder``, with a stash of its own."""
-    command = [sys.executable, "-c", "from lcc.cli import main; main()", *words]
     env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LCC_STASH_DIR": str(folder / "stash")}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return programs.run_text("lcc", *words, env=env, cwd=folder)
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 
 OUTPUT = "words without end, amen\n" * 200
@@ -55,10 +55,7 @@ def folder(tmp_path: Path, project: Path) -> Path:
 
 def lcc(home: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("LCC_", "XDG_", "CLAUDE_"))}
-    command = [sys.executable, "-c", "from lcc.cli import main; main()", "sessions", *arguments]
-    return subprocess.run(
-        command, env=environment | {"HOME": str(home)}, capture_output=True, text=True, check=False, cwd=cwd
-    )
+    return programs.run_text("lcc", "sessions", *arguments, env=environment | {"HOME": str(home)}, cwd=cwd)
 
 
 def test_sessions_are_listed_newest_first_with_what_would_be_freed(tmp_path: Path, project: Path, folder: Path) -> None:

@@ -6,12 +6,12 @@ import os
 import re
 import stat
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import orjson
+import programs
 import pytest
 from cli.report_world import report_of
 
@@ -194,10 +194,8 @@ class TestSummary:
 class TestCommand:
     def run(self, *words: str, state: Path) -> subprocess.CompletedProcess[str]:
         """``lcc log`` in a process of its own."""
-        program = "import typer; from lcc.commands.log import log; typer.run(log)"
         env = {**os.environ, "LCC_STATE_DIR": str(state), "LCC_REQUEST_LOG": "1", "HOME": str(state)}
-        command = [sys.executable, "-c", program, *words]
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+        return programs.run_text("lcc", "log", *words, env=env)
 
     def test_each_form_prints_the_figures(self, tmp_path: Path) -> None:
         """The last passes, the summary, Markdown and JSON all come from the same log."""
