@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -22,6 +23,9 @@ PACKAGES = {"lcc": "lcc", "lcc_daemon": "daemon/lcc_daemon", "lcc_hook": "hook/l
 
 ROUND = {("lcc_hook.client", "lcc_hook.starter")}
 """The hook's program loads what starts a daemon only when none answers; that uses the program's own parts."""
+
+COMPUTED = {"lcc.cli", "lcc.transcript.formats"}
+"""What imports by a table: the commands are named whole there, and the formats stand in the table's own room."""
 
 UPWARDS: set[tuple[str, str]] = {
     ("lcc.mcp", "lcc.commands"),
@@ -45,6 +49,10 @@ class Import:
 
     def __str__(self) -> str:
         return f"{self.source}:{self.line} imports {self.target}"
+
+
+def is_import_call(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__"))
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class House:
                 found = self._module(f"{base}.{alias.name}")
                 if found:
                     yield found
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        elif is_import_call(node):
             words = (word.value for word in node.args if isinstance(word, ast.Constant))
             yield from (word for word in words if word in self.modules)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -191,6 +199,17 @@ def test_no_modules_import_each_other_in_a_circle(house: House) -> None:
     arrows = {(each.source, each.target) for each in house.imports()} - ROUND
     inside = {(a, b) for a, b in arrows if (house.room(a), house.room(b)) not in UPWARDS}
     assert circles(inside) - CIRCLES == set()
+
+
+def test_no_import_is_hidden(house: House) -> None:
+    """A name that is put together when it is needed is seen by no test: two places may, each by its own table."""
+    hidden = {
+        name
+        for name, path in house.modules.items()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if is_import_call(node) and not all(isinstance(word, ast.Constant) for word in node.args)
+    }
+    assert hidden == COMPUTED
 
 
 def test_what_is_excused_is_there(house: House) -> None:
