@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any, Final
 
 from lcc.contract.option import RequestError, Row
 from lcc.contract.options import LiveOptions, config_rows
+from lcc.private_files import NotRegularError, TooLargeError, read_bounded
 
 MAX_FILE_BYTES: Final = 256 * 1024
 
@@ -86,22 +86,22 @@ def _xdg(env: Mapping[str, str], variable: str, default: str) -> Path:
 
 def _from_file(file: Path, named: bool) -> Iterator[tuple[str, object]]:
     try:
-        # Not blocked by a pipe that stands where the file should, and nothing but a file is read.
-        with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise ConfigError(f"{file}: not a regular file")
-            raw = opened.read(MAX_FILE_BYTES + 1)
+        raw = read_bounded(file, MAX_FILE_BYTES)
+    except NotRegularError as error:
+        raise ConfigError(f"{file}: cannot be read ({error.kind}, not a regular file)") from None
+    except TooLargeError:
+        raise ConfigError(f"{file}: over {MAX_FILE_BYTES} bytes") from None
     except FileNotFoundError:
         if named:
             raise ConfigError(f"{file}: there is no such file") from None
         return
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read ({error.strerror})") from None
-    if len(raw) > MAX_FILE_BYTES:
-        raise ConfigError(f"{file}: over {MAX_FILE_BYTES} bytes")
     try:
         document = tomllib.loads(raw.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise ConfigError(f"{file}: no valid TOML: nested too deeply") from None
+    except ValueError as error:  # also one for a number of more digits than Python reads
         raise ConfigError(f"{file}: no valid TOML: {error}") from None
     rows = config_rows()
     for key, value in document.items():

@@ -7,15 +7,14 @@ name of its own, synced, and then renamed over it, so that whoever looks finds t
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import re
-import secrets
 import stat
 import sys
 from pathlib import Path
 from types import TracebackType
+
+from lcc.private_files import PRIVATE_FILE, Beside, NotRegularError, TooLargeError, read_all, read_bounded
 
 MAX_INPUT_BYTES = 1 << 30
 STREAM = "-"
@@ -23,8 +22,6 @@ STREAM = "-"
 written: list[str] = []
 """The files that this process has put in their places, for whoever stops it and asks what was changed."""
 
-_CHUNK = 1 << 20
-_PRIVATE = 0o600
 _SESSION_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -44,21 +41,15 @@ def read_input(name: str, limit: int = MAX_INPUT_BYTES) -> bytes:
     if name == STREAM:
         return _read_stdin(limit)
     try:
-        handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{name}: {_words(error)}") from None
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise InputError(f"{name}: {what}; to read a pipe, give it as standard input and name it -")
-        if status.st_size > limit:
-            raise InputError(f"{name}: {status.st_size:,} bytes, and the limit is {limit:,}")
-        return _read_all(handle, limit, name, status.st_size)
+        return read_bounded(name, limit)
+    except NotRegularError as error:
+        what = "a folder" if error.kind == "a folder" else "not a regular file"
+        raise InputError(f"{name}: {what}; to read a pipe, give it as standard input and name it -") from None
+    except TooLargeError as error:
+        known = f"{error.size:,} bytes, and the limit is {limit:,}" if error.size else f"more than {limit:,} bytes"
+        raise InputError(f"{name}: {known}") from None
     except OSError as error:
         raise InputError(f"{name}: {_words(error)}") from None
-    finally:
-        os.close(handle)
 
 
 def named_session(name: str) -> str:
@@ -83,21 +74,12 @@ def _read_stdin(limit: int) -> bytes:
         raise InputError("-: there is no standard input")
     if sys.stdin.isatty():
         raise InputError("-: standard input is a terminal; pipe the file in, or name it")
-    return _read_all(sys.stdin.fileno(), limit, STREAM, 0)
-
-
-def _read_all(handle: int, limit: int, name: str, expected: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    # One byte more than stat told, so that the end of an unchanged file is seen with the first read.
-    wanted = max(expected + 1, _CHUNK)
-    while part := os.read(handle, min(wanted, 1 << 30)):
-        parts.append(part)
-        size += len(part)
-        if size > limit:
-            raise InputError(f"{name}: more than {limit:,} bytes")
-        wanted = _CHUNK
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    try:
+        return read_all(sys.stdin.fileno(), limit)
+    except TooLargeError:
+        raise InputError(f"{STREAM}: more than {limit:,} bytes") from None
+    except OSError as error:
+        raise InputError(f"{STREAM}: {_words(error)}") from None
 
 
 class OutputFile:
@@ -109,8 +91,8 @@ class OutputFile:
 
     def __init__(self, name: str, option: str) -> None:
         self.name = name
-        self._mode = _PRIVATE
-        self._beside: Path | None = None
+        self._mode = PRIVATE_FILE
+        self._beside: Beside | None = None
         self._nowhere = False
         try:
             self.path = Path(os.path.realpath(name))
@@ -154,15 +136,9 @@ class OutputFile:
         if self._nowhere:
             return
         try:
-            # Named before it is made, so that a signal at any moment finds what there is to take away.
-            self._beside = self.path.with_name(f".{self.path.name[:100]}.{secrets.token_hex(8)}.part")
-            handle = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
-            with open(handle, "wb", buffering=0) as file:
-                view = memoryview(content)
-                while view:
-                    view = view[file.write(view[: 1 << 30]) :]
-                os.fchmod(file.fileno(), self._mode)
-                os.fsync(file.fileno())
+            self._beside = Beside(self.path, mode=self._mode)
+            self._beside.write(content)
+            self._beside.finish()
         except OSError as error:
             self._discard()
             raise WriteError(f"{self.name}: {_words(error)}; nothing was changed") from None
@@ -175,26 +151,18 @@ class OutputFile:
             raise ValueError(f"{self.name}: nothing was written")
         try:
             written.append(self.name)
-            os.replace(self._beside, self.path)
+            self._beside.commit()
             self._beside = None
-            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
         except OSError as error:
             raise WriteError(f"{self.name}: {_words(error)}") from None
 
     def _discard(self) -> None:
         if self._beside is not None:
-            with contextlib.suppress(OSError):
-                self._beside.unlink()
+            self._beside.discard()
             self._beside = None
 
 
 def _words(error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return str(error)
-    if error.errno == errno.ENXIO:
-        return "not a regular file"
     return (error.strerror or str(error)).lower()

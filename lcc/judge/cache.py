@@ -8,14 +8,9 @@ no text of a session. A file that is something else is never written to.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-import stat
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
@@ -23,6 +18,7 @@ import orjson
 from lcc.contract.decision import Verdict
 from lcc.judge.errors import DecisionsCacheError
 from lcc.judge.wire import dumps
+from lcc.private_files import Beside, NotRegularError, TooLargeError, locked, read_bounded
 from lcc.transcript import Json, Pair
 
 HEADER = b'{"lcc_decisions_cache":1}'
@@ -99,11 +95,14 @@ class DecisionCache:
         if self._read_only or not self._new:
             return ()
         try:
-            with _locked(self.path.parent):
+            # On the folder itself, so that no lock file stays behind.
+            with locked(self.path.parent, "the lock of its folder", seconds=LOCK_SECONDS, is_folder=True):
                 merged, _ = _parse(self.path, _read(self.path))
                 merged.update(self._new)
                 entries = list(merged.items())[-MAX_ENTRIES:]
-                _replace(self.path, b"\n".join([HEADER, *(_line(key, verdict) for key, verdict in entries), b""]))
+                with Beside(self.path) as file:
+                    file.write(b"\n".join([HEADER, *(_line(key, verdict) for key, verdict in entries), b""]))
+                    file.commit()
         except (OSError, DecisionsCacheError) as error:
             reason = error.strerror if isinstance(error, OSError) else error.problem
             return (f"decisions_cache_not_written:{self.path}: {reason}",)
@@ -120,18 +119,15 @@ def _check_folder(file: Path, read_only: bool) -> None:
 
 def _read(file: Path) -> bytes:
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_bounded(file, MAX_BYTES, follow=False)
     except FileNotFoundError:
         return b""
+    except TooLargeError as error:
+        raise DecisionsCacheError(str(file), f"it is larger than 64 MiB; {_WAY_OUT}") from error
+    except NotRegularError as error:
+        raise DecisionsCacheError(str(file), f"it is {error.kind}, not a regular file; {_WAY_OUT}") from error
     except OSError as error:
         raise DecisionsCacheError(str(file), f"it cannot be opened ({error.strerror}); {_WAY_OUT}") from error
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
-        os.close(descriptor)
-        fault = "is larger than 64 MiB" if stat.S_ISREG(found.st_mode) else "is not a regular file"
-        raise DecisionsCacheError(str(file), f"it {fault}; {_WAY_OUT}")
-    with os.fdopen(descriptor, "rb") as opened:
-        return opened.read(MAX_BYTES)
 
 
 def _parse(file: Path, data: bytes) -> tuple[dict[str, Verdict], int]:
@@ -161,37 +157,3 @@ def _parse(file: Path, data: bytes) -> tuple[dict[str, Verdict], int]:
 
 def _line(key: str, verdict: Verdict) -> bytes:
     return orjson.dumps([key, verdict.keep_call, verdict.keep_result])
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """The lock of all writers in ``folder``: on the folder itself, so that no lock file stays behind."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        end = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    raise
-                time.sleep(0.02)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _replace(file: Path, data: bytes) -> None:
-    """Write ``data`` beside ``file`` (mode 0600), make it durable, and rename it over ``file``."""
-    descriptor, beside = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as opened:
-            opened.write(data)
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.replace(beside, file)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise

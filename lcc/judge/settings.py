@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from lcc.contract.modes import JudgeName
+from lcc.private_files import (
+    ExposedFileError,
+    ForeignFileError,
+    NotRegularError,
+    TooLargeError,
+    read_bounded,
+)
 
 DEFAULT_JEV_BASE = "https://api.typesafe.ai"
 DEFAULT_LAYA_BASE = "http://127.0.0.1:8000"
@@ -118,23 +124,21 @@ def read_key_file(path: str | Path) -> tuple[str | None, str]:
 
     The file must be a regular one of this user, no link, and closed to everybody else (mode 0600).
     """
+    no_key = f"the key file {path} does not hold one key on one line"
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = read_bounded(path, _LONGEST_KEY, follow=False, own=True, private=True)
+    except NotRegularError as error:
+        return None, f"the key file {path} is {error.kind}, not a regular file of yours"
+    except ForeignFileError:
+        return None, f"the key file {path} is not a regular file of yours"
+    except ExposedFileError:
+        return None, f"the key file {path} can be read by others; run: chmod 600 {path}"
+    except TooLargeError:
+        return None, no_key
     except OSError as error:
-        return None, f"the key file {path} cannot be opened ({error.strerror or 'link'})"
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-            return None, f"the key file {path} is not a regular file of yours"
-        if found.st_mode & 0o077:
-            return None, f"the key file {path} can be read by others; run: chmod 600 {path}"
-        data = os.read(descriptor, _LONGEST_KEY + 1)
-    finally:
-        os.close(descriptor)
+        return None, f"the key file {path} cannot be opened ({error.strerror})"
     key = data.decode("ascii", "replace").strip()
-    if not key or len(data) > _LONGEST_KEY or not _sendable(key):
-        return None, f"the key file {path} does not hold one key on one line"
-    return key, ""
+    return (key, "") if key and _sendable(key) else (None, no_key)
 
 
 def _find_key(environ: Mapping[str, str], key_file: str | None) -> tuple[str | None, str]:

@@ -7,9 +7,9 @@ same time: a line is one write to a file opened for appending, so lines never mi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -19,6 +19,16 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from lcc.config import state_folder
+from lcc.private_files import (
+    PRIVATE_FILE,
+    ForeignFileError,
+    HeldError,
+    NotRegularError,
+    locked,
+    make_private_folder,
+    open_regular,
+    read_bounded,
+)
 
 if TYPE_CHECKING:
     from lcc.contract.report import Report
@@ -28,6 +38,8 @@ FILE_NAME = "requests.jsonl"
 MAX_BYTES = 4 * 1024 * 1024
 """A file this large is set aside as ``requests.jsonl.1``, in the place of an older one."""
 VERSION = 1
+_START = b'{"v":'
+"""What every line begins with: an entry's first key."""
 
 _REASON = re.compile(r"(?:stashed:)?[a-z_]+")
 _NAME = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
@@ -86,13 +98,14 @@ def append(report: Report, *, client_version: str | None, path: Path) -> None:
     """
     line = orjson.dumps(entry(report, client_version=client_version)) + b"\n"
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _set_aside_when_large(path)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        descriptor = os.open(path, flags, 0o600)
+        make_private_folder(path.parent)
+        descriptor = _open_ours(path, os.O_CREAT)
+        if os.fstat(descriptor).st_size > MAX_BYTES:
+            os.close(descriptor)
+            _set_aside(path)
+            descriptor = _open_ours(path, os.O_CREAT)
         try:
-            _refuse_foreign(path, descriptor)
-            os.fchmod(descriptor, 0o600)
+            os.fchmod(descriptor, PRIVATE_FILE)
             if os.write(descriptor, line) != len(line):
                 raise RequestLogError(f"{path}: the line was written in part (is the disk full?)")
         finally:
@@ -100,7 +113,7 @@ def append(report: Report, *, client_version: str | None, path: Path) -> None:
     except RequestLogError:
         raise
     except OSError as error:
-        raise RequestLogError(f"{path}: cannot be written ({error.strerror})") from None
+        raise RequestLogError(f"{path}: {_words(error, 'written')}") from None
 
 
 def read(path: Path) -> Iterator[dict[str, Json]]:
@@ -110,15 +123,12 @@ def read(path: Path) -> Iterator[dict[str, Json]]:
     """
     for file in (path.with_name(path.name + ".1"), path):
         try:
-            descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+            content = read_bounded(file, 2 * MAX_BYTES, follow=False, own=True)
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise RequestLogError(f"{file}: cannot be read ({error.strerror})") from None
-        with os.fdopen(descriptor, "rb") as opened:
-            _refuse_foreign(file, opened.fileno())
-            lines = opened.read(2 * MAX_BYTES).split(b"\n")
-        for line in lines:
+            raise RequestLogError(f"{file}: {_words(error, 'read')}") from None
+        for line in content.split(b"\n"):
             try:
                 value = orjson.loads(line)
             except orjson.JSONDecodeError:
@@ -127,21 +137,31 @@ def read(path: Path) -> Iterator[dict[str, Json]]:
                 yield value
 
 
-def _refuse_foreign(path: Path, descriptor: int) -> None:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        raise RequestLogError(f"{path}: not a plain file")
-    if found.st_uid != os.getuid():
-        raise RequestLogError(f"{path}: belongs to another user")
+def _words(error: OSError, done: str) -> str:
+    if isinstance(error, NotRegularError):
+        return "not a plain file"
+    if isinstance(error, ForeignFileError):
+        return "belongs to another user"
+    return f"cannot be {done} ({error.strerror})"
 
 
-def _set_aside_when_large(path: Path) -> None:
-    try:
-        large = path.lstat().st_size > MAX_BYTES
-    except FileNotFoundError:
-        return
-    if large:
-        path.replace(path.with_name(path.name + ".1"))
+def _open_ours(path: Path, flags: int = 0) -> int:
+    """A descriptor of the log. Raises OSError, also for a file that holds something else than a log's lines."""
+    descriptor = open_regular(path, flags=os.O_RDWR | os.O_APPEND | flags, follow=False, own=True)
+    if _START.startswith(os.pread(descriptor, len(_START), 0)):
+        return descriptor
+    os.close(descriptor)
+    raise RequestLogError(f"{path}: some other program's file; name a folder of lcc's own in LCC_STATE_DIR")
+
+
+def _set_aside(path: Path) -> None:
+    """Rename a full log, unless another process does. Of two who found it full, the later would rename a new one."""
+    older = path.with_name(path.name + ".1")
+    with contextlib.suppress(FileNotFoundError):
+        os.close(_open_ours(older))
+    with contextlib.suppress(HeldError), locked(path, "the request log's lock", seconds=0):
+        if path.lstat().st_size > MAX_BYTES:
+            path.replace(older)
 
 
 def _reason(code: str) -> str | None:

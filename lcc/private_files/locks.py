@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from lcc.private_files.reading import AnyPath, open_regular
+from lcc.private_files.reading import AnyPath, open_regular, usable_path
 
 _POLL_SECONDS = 0.01
 
@@ -18,15 +18,15 @@ class HeldError(TimeoutError):
     """A lock that somebody else holds, and did not let go in the time that there was."""
 
 
-def take_lock(path: AnyPath, what: str, *, seconds: float, exclusive: bool = True) -> int:
+def take_lock(path: AnyPath, what: str, *, seconds: float, exclusive: bool = True, is_folder: bool = False) -> int:
     """A descriptor that holds the lock file ``path``, made where it is missing, until it is closed.
 
-    Where ``path`` is a folder, the lock is on the folder itself. ``what`` names the lock in the error, as in "the
+    With ``is_folder`` the lock is on a folder itself, which is there. ``what`` names the lock in the error, as in "the
     stash's lock". The kernel releases a lock when its holder dies, however it dies; a holder that is stopped keeps
     it. So there is an end: raises ``HeldError`` after ``seconds`` (0 asks once), and ``OSError``.
     """
-    if os.path.isdir(path):
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if is_folder:
+        descriptor = os.open(usable_path(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     else:
         descriptor = open_regular(path, flags=os.O_RDWR | os.O_CREAT, follow=False)
     try:
@@ -41,9 +41,11 @@ def take_lock(path: AnyPath, what: str, *, seconds: float, exclusive: bool = Tru
 
 
 @contextlib.contextmanager
-def locked(path: AnyPath, what: str, *, seconds: float, exclusive: bool = True) -> Iterator[None]:
+def locked(
+    path: AnyPath, what: str, *, seconds: float, exclusive: bool = True, is_folder: bool = False
+) -> Iterator[None]:
     """Hold a lock for a while. Arguments and errors are those of `take_lock`."""
-    descriptor = take_lock(path, what, seconds=seconds, exclusive=exclusive)
+    descriptor = take_lock(path, what, seconds=seconds, exclusive=exclusive, is_folder=is_folder)
     try:
         yield
     finally:

@@ -117,7 +117,7 @@ def make_private_folder(folder: AnyPath) -> None:
         os.mkdir(path, PRIVATE_FOLDER)
     except FileExistsError:
         if not os.path.isdir(path):
-            raise
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder", path) from None
         return
     sync_folder(parent)
 

@@ -1,4 +1,4 @@
-"""The stash's folder: where it is, whether it is safe to use, its lock, and writes that last.
+"""The stash's folder: where it is, whether it is safe to use, and its lock.
 
 Other lcc processes of the same user work in the folder at the same time; nobody else may write in it.
 """
@@ -6,17 +6,13 @@ Other lcc processes of the same user work in the folder at the same time; nobody
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-PRIVATE_FOLDER = 0o700
-PRIVATE_FILE = 0o600
-_POLL_SECONDS = 0.01
+from lcc import private_files
 
 
 class StashFolderError(PermissionError):
@@ -76,76 +72,14 @@ def check_folder(folder: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     """Create ``folder`` and its missing parents, private, each durable in its parent; then check it."""
-    try:
-        check_folder(folder)
-        return
-    except FileNotFoundError:
-        pass
-    missing = [folder]
-    while not missing[-1].parent.exists():
-        missing.append(missing[-1].parent)
-    for each in reversed(missing):
-        try:
-            each.mkdir(mode=PRIVATE_FOLDER)
-        except FileExistsError:
-            continue
-        flush_folder(each.parent)
+    private_files.make_private_folder(folder)
     check_folder(folder)
 
 
-def flush(descriptor: int) -> None:
-    """Return only when the file's bytes are on the disk itself (macOS needs more than ``fsync``)."""
-    full = getattr(fcntl, "F_FULLFSYNC", None)
-    if full is not None:
-        try:
-            fcntl.fcntl(descriptor, full)
-            return
-        except OSError:
-            pass
-    os.fsync(descriptor)
-
-
-def flush_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_all(descriptor: int, content: bytes) -> None:
-    """Write every byte, however often the system takes only a part."""
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-@contextmanager
-def locked(folder: Path, *, exclusive: bool, seconds: float) -> Iterator[None]:
+def locked(folder: Path, *, exclusive: bool, seconds: float) -> AbstractContextManager[None]:
     """Hold the stash's lock. Writers share it; gc takes it alone while it deletes.
 
     The kernel releases it when the holder dies, however it dies. Raises ``TimeoutError`` after ``seconds``,
     so that a stopped process never makes another one hang.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(folder / "lock", flags, PRIVATE_FILE)
-    try:
-        _acquire(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, seconds, folder)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _acquire(descriptor: int, kind: int, seconds: float, folder: Path) -> None:
-    give_up = time.monotonic() + seconds
-    while True:
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= give_up:
-                raise TimeoutError(
-                    errno.ETIMEDOUT, "another lcc process holds the stash's lock", str(folder / "lock")
-                ) from None
-            time.sleep(_POLL_SECONDS)
+    return private_files.locked(folder / "lock", "the stash's lock", seconds=seconds, exclusive=exclusive)

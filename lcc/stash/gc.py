@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lcc.private_files import open_regular
 from lcc.stash.folder import locked
 from lcc.stash.objects import MIN_ID_LENGTH, places_in, read_stored, write_pack
 from lcc.stash.references import (
@@ -35,6 +36,8 @@ PATHLESS_SECONDS = 90 * DAY
 GC_LOCK_SECONDS = 30.0
 _CHUNK = 4 * 1024 * 1024
 _NAMED = re.compile(rb"lcc recall ([0-9a-f]{12,64})")
+_LEFTOVER = re.compile(r"\.(?:\d+-\d+-\d+(?:\.pack\.[0-9a-f]{16})?|[0-9a-f]{32}\.(?:\d+|[0-9a-f]{16}))\.tmp")
+"""A pack or a reference file beside its place, also as older versions call them."""
 _OVERLAP = len(b"lcc recall ") + 64
 
 
@@ -173,7 +176,7 @@ def _missing(references: Iterable[References], in_notes: set[str], present: set[
 def named_in_file(path: Path) -> set[str]:
     """The ids (first 12 hex digits) that the notes in ``path`` name. Linear, in bounded memory."""
     named: set[str] = set()
-    with path.open("rb") as file:
+    with open(open_regular(path), "rb") as file:
         rest = b""
         while chunk := file.read(_CHUNK):
             window = rest + chunk
@@ -288,5 +291,7 @@ def _tidy_references(stash: Stash, removed: set[str], now: float) -> None:
 
 def _leftovers(folder: Path) -> Iterator[Path]:
     for part in ("packs", "refs"):
-        for base, _, names in os.walk(folder / part):
-            yield from (Path(base, name) for name in names if name.startswith(".") and name.endswith(".tmp"))
+        with contextlib.suppress(OSError), os.scandir(folder / part) as found:
+            for entry in found:
+                if _LEFTOVER.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    yield Path(entry.path)

@@ -12,7 +12,6 @@ import hashlib
 import itertools
 import os
 import re
-import stat
 import struct
 import time
 import zlib
@@ -21,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from lcc.stash.folder import PRIVATE_FILE, flush, flush_folder, write_all
+from lcc.private_files import Beside, open_regular
 
 MAX_OBJECT_BYTES = 64 * 1024 * 1024
 MIN_ID_LENGTH = 12
@@ -36,6 +35,8 @@ _TRAILER = struct.Struct(">QII4s")
 """Offset of the index, number of its rows, CRC-32 of its rows, mark."""
 _INDEX_MARK = b"LCSI"
 _WHOLE_ID = re.compile(r"[0-9a-f]{64}")
+_PACK_NAME = re.compile(r"\d{20}-\d+-\d+\.pack")
+"""Time in ns, process, number: what has another name is not ours."""
 _counter = itertools.count()
 
 
@@ -74,7 +75,7 @@ def pack_files(folder: Path) -> list[Path]:
     """The packs of the stash in ``folder``, the newest first; none when there is no stash. Raises ``OSError``."""
     try:
         with os.scandir(folder / "packs") as found:
-            names = [each.name for each in found if each.name.endswith(PACK_SUFFIX) and not each.name.startswith(".")]
+            names = [each.name for each in found if _PACK_NAME.fullmatch(each.name)]
     except FileNotFoundError:
         return []
     return [folder / "packs" / name for name in sorted(names, reverse=True)]
@@ -95,27 +96,16 @@ def write_pack(folder: Path, objects: Iterable[tuple[str, bytes]]) -> Path:
     Raises ``OSError``; then there is no new pack, and nothing is left of it.
     """
     name = f"{time.time_ns():020d}-{os.getpid()}-{next(_counter)}"
-    beside = folder / "packs" / f".{name}.tmp"
     target = folder / "packs" / (name + PACK_SUFFIX)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(beside, flags, PRIVATE_FILE)
-    try:
-        try:
-            offset, rows = 0, []
-            for sha256, stored in objects:
-                write_all(descriptor, stored)
-                rows.append(_ROW.pack(bytes.fromhex(sha256), offset, len(stored) - _HEADER.size))
-                offset += len(stored)
-            index = b"".join(rows)
-            write_all(descriptor, index + _TRAILER.pack(offset, len(rows), zlib.crc32(index), _INDEX_MARK))
-            flush(descriptor)
-        finally:
-            os.close(descriptor)
-        beside.replace(target)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
-    flush_folder(target.parent)
+    with Beside(target) as pack:
+        offset, rows = 0, []
+        for sha256, stored in objects:
+            pack.write(stored)
+            rows.append(_ROW.pack(bytes.fromhex(sha256), offset, len(stored) - _HEADER.size))
+            offset += len(stored)
+        index = b"".join(rows)
+        pack.write(index + _TRAILER.pack(offset, len(rows), zlib.crc32(index), _INDEX_MARK))
+        pack.commit()
     return target
 
 
@@ -194,11 +184,7 @@ class _opened:  # noqa: N801 (a context like open)
     """A pack opened for reading: a regular file that is no link. Never waits."""
 
     def __init__(self, pack: Path) -> None:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        self._file = os.fdopen(os.open(pack, flags), "rb", buffering=0)
-        if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
-            self._file.close()
-            raise OSError(errno.EINVAL, "not a regular file", str(pack))
+        self._file = os.fdopen(open_regular(pack, follow=False), "rb", buffering=0)
 
     def __enter__(self) -> _opened:
         return self

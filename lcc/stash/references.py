@@ -10,13 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lcc.stash.folder import PRIVATE_FILE, flush, flush_folder, write_all
+from lcc.private_files import Beside, open_regular, read_all, sync, sync_folder, write_all
 from lcc.stash.objects import is_whole_id
 
+_FILE_NAME = re.compile(r"[0-9a-f]{32}")
+"""What has another name is not ours."""
+_MOST_BYTES = 256 * 1024 * 1024
 _LOOKED_AT_BYTES = 4 * 1024 * 1024
 UNNAMED_SESSION = "unnamed"
 """The session of passes over a transcript that has no id of its own."""
@@ -53,23 +57,25 @@ def append_references(folder: Path, session: str, source: str | None, shas: Mapp
     header = json.dumps({"session": session, "source": source})
     lines = [header, *(f"{sha} {now:.0f} {pack}" for sha, pack in shas.items())]
     content = ("\n" + "\n".join(lines) + "\n").encode("ascii")
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     is_new = not path.exists()
-    descriptor = os.open(path, flags, PRIVATE_FILE)
+    descriptor = open_regular(path, flags=os.O_WRONLY | os.O_APPEND | os.O_CREAT, follow=False)
     try:
         write_all(descriptor, content)
-        flush(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)
     if is_new:
-        flush_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def read_references(path: Path) -> References:
     """What ``path`` says. Lines that are not whole are ignored. Raises ``OSError``."""
-    with path.open("rb") as file:
-        found = os.fstat(file.fileno())
-        content = file.read()
+    descriptor = open_regular(path, follow=False)
+    try:
+        found = os.fstat(descriptor)
+        content = read_all(descriptor, _MOST_BYTES, found.st_size)
+    finally:
+        os.close(descriptor)
     session, sources, lines = "", dict[str, None](), 0
     named, packs = dict[str, float](), dict[str, str]()
     for line in content.decode("ascii", "replace").split("\n"):
@@ -112,7 +118,7 @@ def reference_files(folder: Path) -> list[Path]:
     """The reference files, in the order of their names; none when the folder is missing."""
     try:
         with os.scandir(folder / "refs") as found:
-            return sorted(Path(entry.path) for entry in found if not entry.name.startswith("."))
+            return sorted(Path(entry.path) for entry in found if _FILE_NAME.fullmatch(entry.name))
     except FileNotFoundError:
         return []
 
@@ -127,18 +133,9 @@ def rewrite_references(references: References, keep: Iterable[str]) -> None:
     if not headers:
         headers = [json.dumps({"session": references.session, "source": None})]
     lines = [*headers, *(f"{sha} {references.named[sha]:.0f} {references.packs[sha]}" for sha in kept)]
-    beside = references.file.with_name(f".{references.file.name}.{os.getpid()}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, PRIVATE_FILE)
-    try:
-        try:
-            write_all(descriptor, ("\n".join(lines) + "\n").encode("ascii"))
-            flush(descriptor)
-        finally:
-            os.close(descriptor)
-        beside.replace(references.file)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
+    with Beside(references.file) as file:
+        file.write(("\n".join(lines) + "\n").encode("ascii"))
+        file.commit()
 
 
 def _header(line: str) -> tuple[str, str | None] | None:

@@ -25,7 +25,7 @@ def mode_of(path: Path) -> int:
 
 def leftovers(world: World) -> list[str]:
     """Files that a write beside its target left behind."""
-    return [name for name in world.files() if name.endswith(".part")]
+    return [name for name in world.files() if name.endswith(".tmp")]
 
 
 def test_the_answer_and_the_report_are_written_and_the_session_is_as_it_was(world: World) -> None:
@@ -258,7 +258,7 @@ def test_stopped_while_it_writes_nothing_is_left_beside(world: World, number: si
     target.write_bytes(b"old")
     words = ["compact", "large.json", "--provider", "rules", "-o", "out.json"]
     with programs.start("lcc", *words, env=world.environment(), cwd=world.folder) as run:
-        while not run.has_ended() and not list(world.folder.glob(".out.json.*.part")):
+        while not run.has_ended() and not list(world.folder.glob(".out.json.*.tmp")):
             time.sleep(0.001)
         run.send_signal(number)
         said = run.communicate()[1].decode()

@@ -83,6 +83,17 @@ def test_a_variable_that_cannot_be_used_is_refused_by_name(tmp_path: Path, name:
         load_config({"HOME": str(tmp_path), name: text})
 
 
+@pytest.mark.parametrize(
+    "text", [f"model = {'[' * 5000}{']' * 5000}", f"preserve_recent = {'9' * 10_000}", "model = {a = " * 3000]
+)
+def test_what_the_parser_cannot_bear_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    """Deeper or longer than the parser can read: an error of the file, as any other."""
+    file = tmp_path / "c.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=r"c\.toml: no valid TOML"):
+        load_config({"LCC_CONFIG": str(file)})
+
+
 def test_not_utf8_a_folder_and_a_huge_file_are_refused(tmp_path: Path) -> None:
     """Each with the file's name, and none with a traceback."""
     file = tmp_path / "c.toml"

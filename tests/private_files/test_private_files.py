@@ -292,16 +292,17 @@ def holder(tmp_path: Path) -> Iterator[Callable[[Path], subprocess.Popen[str]]]:
 def test_a_held_lock_is_waited_for_so_long_and_then_named(
     tmp_path: Path, holder: Callable[[Path], subprocess.Popen[str]], place: str
 ) -> None:
-    path = tmp_path if place == "a folder" else tmp_path / "lock"
+    is_folder = place == "a folder"
+    path = tmp_path if is_folder else tmp_path / "lock"
     process = holder(path)
     os.kill(process.pid, signal.SIGSTOP)  # Ctrl-Z: alive, and letting go of nothing
     for seconds in (0.0, 0.1):
         began = time.monotonic()
         with pytest.raises(HeldError, match="another lcc process holds the lock of the test"):
-            take_lock(path, "the lock of the test", seconds=seconds)
+            take_lock(path, "the lock of the test", seconds=seconds, is_folder=is_folder)
         assert time.monotonic() - began >= seconds
     os.kill(process.pid, signal.SIGKILL)
-    with locked(path, "the lock of the test", seconds=10):
+    with locked(path, "the lock of the test", seconds=10, is_folder=is_folder):
         pass
 
 
@@ -336,7 +337,7 @@ def test_a_lock_keeps_out_whoever_uses_flock_on_the_same_file(tmp_path: Path) ->
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-@pytest.mark.parametrize("kind", ["a pipe", "a socket", "a device", "a link"])
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a socket", "a device", "a link"])
 def test_what_stands_in_a_lock_files_place_and_is_none_is_refused(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "lock"
     if kind == "a link":
@@ -346,3 +347,9 @@ def test_what_stands_in_a_lock_files_place_and_is_none_is_refused(tmp_path: Path
         in_place(kind, path)
     with pytest.raises(NotRegularError):
         take_lock(path, "it", seconds=0)
+
+
+def test_a_folder_to_lock_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        take_lock(tmp_path / "gone", "it", seconds=0, is_folder=True)
+    assert not (tmp_path / "gone").exists()
