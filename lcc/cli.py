@@ -46,7 +46,7 @@ COMMANDS: dict[str, _Command] = {
     "restore": _Command("lcc.commands.restore:restore", "Rebuild the original from a compacted session."),
     "stash": _Command("lcc.commands.stash:app", "Look after the stash: list, show, verify, gc."),
     "log": _Command("lcc.commands.log:log", "Your own figures from the request log, where it is switched on."),
-    "mcp": _Command("lcc.commands.mcp:mcp", "Serve recall, compact_transcript and explain to an agent."),
+    "mcp": _Command("lcc.mcp:mcp", "Serve recall, compact_transcript and explain to an agent."),
     "doctor": _Command(
         "lcc.commands.doctor:doctor", "Check what can stand in the way, and say the next step for each."
     ),

@@ -14,8 +14,11 @@ import pytest
 from cli.cli_world import SHARED_SESSIONS, World
 from programs import LCC
 
+from lcc.contract.options import PassOptions
 from lcc.sessions.watch import SessionTooLargeError, Watched
 from lcc.tokens import context_tokens
+
+RULES = PassOptions(provider="rules")
 
 
 def test_one_look_says_what_is_used_and_what_could_go(world: World) -> None:
@@ -62,7 +65,7 @@ def test_what_is_appended_is_read_once_and_counted(world: World) -> None:
     raw = world.session.read_bytes()
     growing = world.folder / "growing.jsonl"
     growing.write_bytes(b"")
-    watched = Watched(growing)
+    watched = Watched(growing, RULES)
     assert watched.poll() is False
 
     for start in range(0, len(raw), 7001):
@@ -72,7 +75,7 @@ def test_what_is_appended_is_read_once_and_counted(world: World) -> None:
         assert watched.poll() is False
         watched.measure()
 
-    whole = Watched(world.session)
+    whole = Watched(world.session, RULES)
     whole.poll()
     assert _facts(watched) == _facts(whole)
 
@@ -86,7 +89,7 @@ def _facts(watched: Watched) -> list[object]:
 
 def test_a_session_that_was_replaced_is_read_anew(world: World) -> None:
     """Cut or renamed over: what was read before no longer counts."""
-    watched = Watched(world.session)
+    watched = Watched(world.session, RULES)
     watched.poll()
     calls = watched.measure().calls
     lines = world.session.read_bytes().splitlines(keepends=True)
@@ -124,13 +127,13 @@ def test_a_session_that_is_too_large_is_refused(world: World) -> None:
         file.truncate(600 * 1024 * 1024)
 
     with pytest.raises(SessionTooLargeError):
-        Watched(world.session).poll()
+        Watched(world.session, RULES).poll()
 
 
 @pytest.mark.parametrize("session", sorted(SHARED_SESSIONS.glob("cc-*.jsonl"))[::4], ids=lambda path: path.stem)
 def test_real_sessions_are_measured(session: Path) -> None:
     """Never more could go than is there."""
-    watched = Watched(session)
+    watched = Watched(session, RULES)
     watched.poll()
     found = watched.measure()
 

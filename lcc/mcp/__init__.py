@@ -1,4 +1,7 @@
-"""`lcc mcp`: the MCP server on standard input and output."""
+"""`lcc mcp`: a server with which an agent can recall, compact and explain, on standard input and output.
+
+The official SDK is an optional extra, so nothing of it is imported before the server is to run.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ def mcp() -> None:
     The plugin starts it by itself. By hand: claude mcp add lcc -- lcc mcp
     """
     try:
-        from lcc.mcp import build_server
+        from lcc.mcp.server import build_server
     except ImportError as error:
         raise InputError(
             f"the MCP server needs the official SDK ({error}); install it into lcc's own environment with: "
