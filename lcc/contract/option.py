@@ -61,6 +61,8 @@ class Option:
     """In place of ``help`` where the command line's behaviour is its own."""
     in_config: bool = False
     in_mcp: bool = False
+    mcp_default: str | None = None
+    """In place of the default, for an agent that asks over MCP."""
     form: Form | None = None
 
 

@@ -47,11 +47,15 @@ _PROVIDER = Option(
     "with --fork and no rules mode: the recoverable rules.",
     in_config=True,
     in_mcp=True,
+    mcp_default="rules",
     form=Form("Provider", "Who decides what may go: rules (no network and no model), or a judge: jev, laya or auto."),
 )
+_LIVE_MODES_WORDS = (
+    "What the rules may take. lossless: repeats; recoverable: also file reads, proven on disk; stashed: also old "
+    "outputs, put into the stash first."
+)
 _RULES_MODE = Option(
-    "What the rules may take: lossless (repeats), recoverable (also file reads, proven on disk), stashed (also old "
-    "outputs, put into the stash first), lossy (experimental).",
+    f"{_LIVE_MODES_WORDS} lossy (experimental): what is taken for stale or long, without a proof.",
     needs="rules",
     flag="--rules-mode",
     in_config=True,
@@ -214,7 +218,7 @@ class LiveOptions(PassOptions):
     """What a live session is compacted with: the options of a pass, with a live session's defaults, and its own."""
 
     provider: Annotated[Provider, _PROVIDER] = "rules"
-    rules_mode: Annotated[RulesMode, replace(_RULES_MODE, choices=LIVE_MODES)] = "recoverable"
+    rules_mode: Annotated[RulesMode, replace(_RULES_MODE, help=_LIVE_MODES_WORDS, choices=LIVE_MODES)] = "recoverable"
     enabled: Annotated[
         bool,
         Option(

@@ -41,32 +41,29 @@ INSTRUCTIONS = (
 )
 
 
-def _takes_options(**defaults: object) -> Callable[[Callable[..., CallToolResult]], Callable[..., CallToolResult]]:
-    """Give a tool the fields of the options that MCP may set, in place of its parameter ``given``.
+def _takes_options(tool: Callable[..., CallToolResult]) -> Callable[..., CallToolResult]:
+    """Give a tool the fields of the options that MCP may set, in place of its parameter ``given``."""
+    rows = [row for row in table(PassOptions).values() if row.option.in_mcp]
+    signature = inspect.signature(tool, eval_str=True)
 
-    ``defaults`` replace those of the table of options.
-    """
+    def run(**values: object) -> CallToolResult:
+        return tool(given={row.name: values.pop(row.name) for row in rows}, **values)
 
-    def decorate(tool: Callable[..., CallToolResult]) -> Callable[..., CallToolResult]:
-        rows = [row for row in table(PassOptions).values() if row.option.in_mcp]
-        signature = inspect.signature(tool, eval_str=True)
-
-        def run(**values: object) -> CallToolResult:
-            return tool(given={row.name: values.pop(row.name) for row in rows}, **values)
-
-        own = [parameter for name, parameter in signature.parameters.items() if name != "given"]
-        fields = [_field(row, defaults.get(row.name, row.default)) for row in rows]
-        run.__name__, run.__doc__, run.__module__ = tool.__name__, tool.__doc__, tool.__module__
-        run.__signature__ = signature.replace(parameters=[*own, *fields])  # type: ignore[attr-defined]
-        return run
-
-    return decorate
+    own = [parameter for name, parameter in signature.parameters.items() if name != "given"]
+    run.__name__, run.__doc__, run.__module__ = tool.__name__, tool.__doc__, tool.__module__
+    run.__signature__ = signature.replace(parameters=[*own, *map(_field, rows)])  # type: ignore[attr-defined]
+    return run
 
 
-def _field(row: Row, default: object) -> inspect.Parameter:
-    about = Field(description=row.option.help, ge=row.option.low, le=row.option.high)
-    annotation = Annotated[row.hint, about]  # type: ignore[name-defined]
-    return inspect.Parameter(row.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+def _field(row: Row) -> inspect.Parameter:
+    option = row.option
+    about = Field(description=option.help, ge=option.low, le=option.high)
+    return inspect.Parameter(
+        row.name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=row.default if option.mcp_default is None else option.mcp_default,
+        annotation=Annotated[row.hint, about],
+    )
 
 
 def build_server() -> MCPServer[object]:
@@ -120,7 +117,7 @@ def recall(
     return CallToolResult(content=blocks)
 
 
-@_takes_options(provider="rules")
+@_takes_options
 def compact_transcript(
     path: Annotated[
         str,
