@@ -20,6 +20,7 @@ from typing import Literal, cast
 import orjson
 
 from lcc.config import Config, ConfigError, config_file, load_config, state_folder
+from lcc.private_files import read_or_none
 
 State = Literal["ok", "note", "problem"]
 
@@ -33,6 +34,7 @@ GUIDING_CLIENT = (2, 1, 197)
 LOW_DISK = 1_000_000_000
 NO_DISK = 100_000_000
 ANSWER_SECONDS = 20.0
+MAX_OBJECT_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,8 +339,7 @@ def _tokens() -> Check:
 def _read_object(file: Path) -> dict[str, object]:
     """A small JSON object; empty for anything else."""
     try:
-        with open(file, "rb") as opened:
-            value = orjson.loads(opened.read(4 * 1024 * 1024))
-    except (OSError, orjson.JSONDecodeError):
+        value = orjson.loads(read_or_none(file, MAX_OBJECT_BYTES, follow=True) or b"null")
+    except orjson.JSONDecodeError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -158,10 +158,11 @@ def status_lines(found: Mapping[str, Any]) -> list[str]:
 
 def _logs(folder: bytes, options: argparse.Namespace) -> int:
     from lcc.config import state_folder
+    from lcc.private_files import open_regular
 
     file = Path(state_folder(os.environ)) / "daemon.log"
     try:
-        with open(file, encoding="utf-8", errors="replace") as opened:
+        with open(open_regular(file), encoding="utf-8", errors="replace") as opened:
             for line in deque(opened, max(0, options.lines)):
                 sys.stdout.write(line)
     except FileNotFoundError:

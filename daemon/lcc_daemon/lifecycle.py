@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import time
 from dataclasses import dataclass
 
@@ -83,7 +84,8 @@ def take_place(folder: bytes) -> Instance:
 def _bind(path: bytes) -> socket.socket:
     """Listen at ``path``. What is there is removed only once a connection has been refused: then nobody listens."""
     with contextlib.suppress(FileNotFoundError):
-        os.lstat(path)
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise StartError(f"{name_of(path)} is no socket: move it away")
         try:
             alive = is_alive(path)
         except SilentError:
@@ -143,15 +145,22 @@ def process_on_file(folder: bytes) -> tuple[int, bytes] | None:
 
 
 def other_sockets(folder: bytes) -> list[bytes]:
-    """Sockets of other builds in the runtime folder."""
+    """Sockets of other builds in the runtime folder; what only has such a name is somebody else's."""
     try:
         check_folder(folder)
         names = sorted(os.listdir(folder))
     except (OSError, GiveUpError):
         return []
-    own = os.path.basename(socket_path(folder))
-    found = (name for name in names if name.startswith(b"d-") and name.endswith(b".sock") and name != own)
-    return [folder + b"/" + name for name in found]
+    own = socket_path(folder)
+    found = (folder + b"/" + name for name in names if name.startswith(b"d-") and name.endswith(b".sock"))
+    return [path for path in found if path != own and _is_socket(path)]
+
+
+def _is_socket(path: bytes) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def refuses(path: bytes) -> bool:

@@ -11,7 +11,9 @@ AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 
 _NEVER_WAIT = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW_FILE = 0o600
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16
+_LARGE_CHUNK = 1 << 20
+"""Where nobody knows how much there is."""
 _MOST_AT_ONCE = 1 << 30  # a system may give no more than 2 GiB with one call
 _NOT_REGULAR = "not a regular file"
 
@@ -109,14 +111,14 @@ def read_all(descriptor: int, limit: int, expected: int = 0) -> bytes:
     """What is left to read, ``expected`` bytes if nothing has changed. Raises ``TooLargeError`` above ``limit``."""
     parts: list[bytes] = []
     size = 0
-    # One byte more than stat told, so that the end of an unchanged file is seen with the first read.
-    wanted = expected + 1 if expected else _CHUNK
+    chunk = _CHUNK if expected else _LARGE_CHUNK
+    wanted = expected + 1 if expected else chunk
     while part := os.read(descriptor, min(wanted, limit + 1 - size, _MOST_AT_ONCE)):
         parts.append(part)
         size += len(part)
         if size > limit:
             raise TooLargeError(limit)
-        wanted = _CHUNK
+        wanted = chunk
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import orjson
 
 from lcc.contract.notes import find_note
+from lcc.private_files import open_regular, read_all, read_bounded
 from lcc.transcript import Json, Message, Transcript, TranscriptError, read_transcript
 from lcc.transcript.formats.claude import CLAUDE_CODE
 from lcc.transcript.formats.claude.entry import Entry
@@ -29,6 +30,8 @@ from lcc.transcript.splice import Splices
 
 QUIET_SECONDS = 30.0
 """A client of before the register of running sessions shows only by the file's last change."""
+MAX_BYTES = 1 << 30
+_REGISTER_BYTES = 64 * 1024
 _LINKS = ("logicalParentUuid", "sourceToolAssistantUUID")
 _SECOND_COPY = "toolUseResult"
 
@@ -189,7 +192,7 @@ def _registered_pid(path: Path) -> int | None:
         return None
     for file in (projects.parent / "sessions").glob("*.json"):
         try:
-            entry = orjson.loads(file.read_bytes())
+            entry = orjson.loads(read_bounded(file, _REGISTER_BYTES))
         except (OSError, ValueError):
             continue
         if not isinstance(entry, dict) or entry.get("sessionId") != path.stem:
@@ -245,10 +248,13 @@ def read_session(path: Path, *, snapshot: bool) -> bytes:
     cannot be read.
     """
     live = None if snapshot else why_live(path, time.time())
-    with path.open("rb") as file:
-        before = os.fstat(file.fileno())
-        raw = file.read()
-        after = os.fstat(file.fileno())
+    descriptor = open_regular(path)
+    try:
+        before = os.fstat(descriptor)
+        raw = read_all(descriptor, MAX_BYTES, before.st_size)
+        after = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
     if not snapshot and live is None and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         live = "it changed while it was read"
     if live is not None:

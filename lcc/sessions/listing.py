@@ -16,6 +16,7 @@ import orjson
 
 from lcc.compaction.compact import compact
 from lcc.contract.options import PassOptions
+from lcc.private_files import read_bounded
 from lcc.relevance.ports import Ports
 from lcc.sessions.fork import whole_lines, why_live
 from lcc.tokens import context_tokens
@@ -81,7 +82,7 @@ def look_at(path: Path, options: PassOptions, now: float) -> Session:
     if status.st_size > MAX_SESSION_BYTES:
         return replace(session, problem=f"larger than {MAX_SESSION_BYTES} bytes")
     try:
-        transcript = read_transcript(whole_lines(path.read_bytes()), format=CLAUDE_CODE)
+        transcript = read_transcript(whole_lines(read_bounded(path, MAX_SESSION_BYTES)), format=CLAUDE_CODE)
     except TranscriptError as error:
         return replace(session, problem=str(error))
     except OSError as error:

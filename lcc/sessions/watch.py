@@ -7,7 +7,6 @@ unless the file was replaced or cut.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from lcc.contract.modes import FILE_MODES, RulesMode
 from lcc.contract.options import PassOptions
 from lcc.contract.report import Report
 from lcc.explain.grouped import Listed, explain
+from lcc.private_files import NotRegularError, open_regular
 from lcc.relevance.ports import Ports
 from lcc.tokens import Calibration, TokenEstimator, calibrate, context_tokens, counter, usage_steps
 from lcc.transcript import Json, SessionReader, Transcript
@@ -110,11 +110,12 @@ class Watched:
 
         Raises ``OSError``, ``SessionTooLargeError``, or ``TranscriptError`` for what no client writes.
         """
-        handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            handle = open_regular(self.path)
+        except NotRegularError as error:
+            raise SessionTooLargeError("not a regular file") from error
         try:
             status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise SessionTooLargeError("not a regular file")
             if status.st_size > MAX_SESSION_BYTES:
                 raise SessionTooLargeError(f"larger than {MAX_SESSION_BYTES:,} bytes")
             if self._file != (status.st_dev, status.st_ino) or status.st_size < self._read:

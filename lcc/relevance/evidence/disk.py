@@ -22,11 +22,11 @@ from lcc.contract.reasons import (
     KEEP_DISK_UNREADABLE,
     Reason,
 )
+from lcc.private_files import NotRegularError, TooLargeError, read_bounded
 
 DISK_MAX_BYTES = 4 * 1024 * 1024
 
 _MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
-_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class DiskFile(NamedTuple):
@@ -67,34 +67,12 @@ def _read_regular(path: str) -> DiskFile | Reason:
     real = os.path.realpath(path, strict=True)
     if stat.S_ISLNK(named.st_mode) and not _inside(real, os.path.realpath(os.path.dirname(path), strict=True)):
         return KEEP_DISK_OUTSIDE_ROOT
-    if not stat.S_ISREG(os.lstat(real).st_mode):
-        return KEEP_DISK_NOT_REGULAR
-    descriptor = os.open(real, _OPEN_FLAGS)
     try:
-        opened = os.fstat(descriptor)
-        if not stat.S_ISREG(opened.st_mode):
-            return KEEP_DISK_NOT_REGULAR
-        if opened.st_size > DISK_MAX_BYTES:
-            return KEEP_DISK_TOO_LARGE
-        data = _read_all(descriptor, opened.st_size)
-    finally:
-        os.close(descriptor)
-    return KEEP_DISK_TOO_LARGE if len(data) > DISK_MAX_BYTES else DiskFile(real, data)
-
-
-def _read_all(descriptor: int, expected: int) -> bytes:
-    """All bytes of an open regular file, one more than the limit at most (it may grow while it is read)."""
-    chunks = []
-    left = DISK_MAX_BYTES + 1
-    want = expected + 1
-    while left > 0:
-        chunk = os.read(descriptor, min(want, left))
-        if not chunk:
-            break
-        chunks.append(chunk)
-        left -= len(chunk)
-        want = 65536
-    return b"".join(chunks)
+        return DiskFile(real, read_bounded(real, DISK_MAX_BYTES, follow=False))
+    except NotRegularError:
+        return KEEP_DISK_NOT_REGULAR
+    except TooLargeError:  # it may grow while it is read
+        return KEEP_DISK_TOO_LARGE
 
 
 def _inside(real: str, folder: str) -> bool:
