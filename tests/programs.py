@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-BIN = Path(sys.executable).parent
+PYTHON = sys.executable
+"""The tests' own, whatever a test makes of `sys.executable`."""
+BIN = Path(PYTHON).parent
 LCC = BIN / "lcc"
 """The program as it is installed, for what a start of Python is part of."""
 MODULES = {"lcc": "lcc.cli", "lcc-daemon": "lcc_daemon.cli"}
@@ -160,7 +162,7 @@ def _warm_python(env: Mapping[str, str]) -> _WarmPython:
         ours, theirs = socket.socketpair()
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, Path(__file__).with_name("warm_python.py"), str(theirs.fileno())],
+                [PYTHON, Path(__file__).with_name("warm_python.py"), str(theirs.fileno())],
                 env={"PATH": os.environ.get("PATH", os.defpath), **dict(key)},
                 cwd="/",
                 pass_fds=[theirs.fileno()],

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import programs
+
 PYTHON = sys.executable
 """The tests' own interpreter, whatever a test makes of `sys.executable`."""
 CHECKOUT = Path(__file__).parents[2]
@@ -86,10 +88,7 @@ class World:
         return plan
 
     def cli(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [PYTHON, "-I", "-m", "lcc_daemon", *words],
-            capture_output=True, text=True, env=self.merged(env), timeout=90, check=False,
-        )  # fmt: skip
+        return programs.run_text("lcc-daemon", *words, env=self.merged(env), timeout=90)
 
     def status(self, **env: str) -> dict[str, object]:
         done = self.cli("status", "--json", **env)
