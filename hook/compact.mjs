@@ -1,12 +1,27 @@
-// The session.compact function hook: sends the session to the hook client, gets a plan back (ids and new texts)
-// and answers with the new session. Whatever goes wrong, the built-in summary runs and one line says why.
+// The session.compact function hook: looks up what the event hides, sends the session to the hook client, gets a plan
+// back (ids and new texts) and answers with the new session. Where that is not worth it or would lose something, the
+// session stays as it is while there is room; where something goes wrong, the built-in summary runs. One line says why.
 
-import { build, forTheWire, isExpected, isReplacement, progressOf, shownIn, tidy } from "./messages.mjs";
+import {
+  build,
+  forTheWire,
+  isExpected,
+  isReplacement,
+  mayStay,
+  missingIn,
+  placed,
+  progressOf,
+  shownIn,
+  tidy,
+} from "./messages.mjs";
 
 const VERSION = 1;
 const LIMIT_MS = 60_000;
 const LINE_LIMIT = 400;
-const TRIGGERS = ["manual", "auto"];
+const TRIGGERS = ["manual", "auto", "plugin"];
+const NOT_WORTH_IT = ["nothing-new", "nothing-to-remove", "too-little"];
+const LEFT = "left to the built-in summary: ";
+const WAY_OUT = "the session stays as it is; /compact with a word of instructions writes a summary";
 const PYTHON = ["python3", "-I", "-S", "-E"];
 
 const root = decodeURIComponent(import.meta.url.replace(/^file:\/\//, "").replace(/\/hook\/[^/]*$/, ""));
@@ -14,6 +29,9 @@ const root = decodeURIComponent(import.meta.url.replace(/^file:\/\//, "").replac
 // How far each loop (the session's, a sub-agent's) had come at its last replacement. Asked again at the same
 // point there is nothing new to remove, and answering again would let the client go round in a circle.
 const doneAt = new Map();
+
+/** The session is not to be replaced, and nothing is wrong with lcc: it may stay as it is. */
+class Reluctance extends Error {}
 
 const run = async ($, program, words, input) => {
   const ran = await $.process.run([...PYTHON, `${root}/hook/lcc_hook/${program}`, ...words], {
@@ -44,45 +62,54 @@ const askForPlan = async ($, event, options, session, messages) => {
   return JSON.parse(parts.join(""));
 };
 
-const askForUnseen = ($, event, session, messages) =>
+const askForUnseen = ($, event, session, kept) =>
   run($, "unseen.py", [], {
     transcript: session.transcript,
     agent_id: event.agentId ?? null,
-    ...shownIn(messages),
+    ...shownIn(event.messages, kept),
   });
 
-const textsByPlace = (texts) => {
-  const places = new Map();
-  for (const { after, text } of texts) places.set(after, [...(places.get(after) ?? []), text]);
-  return places;
-};
-
-// Resolves to {say, messages}; throws an Error with the reason where the built-in summary must run.
+// Resolves to {say, messages}; throws a Reluctance where the session may stay, an Error where the summary must run.
 const compact = async ($, event, options) => {
   const begun = Date.now();
   if (!isExpected(event.messages)) throw new Error("messages of a shape that this version does not know");
-  const messages = tidy(event.messages);
   const [id, cwd, info] = await Promise.all([$.session.id(), $.session.cwd(), $.session.info()]);
   const session = { id, cwd, transcript: info.transcriptPath };
+  const unseen = await askForUnseen($, event, session, tidy(event.messages));
+  if (unseen.lost.length > 0) throw new Reluctance(`a replacement would lose ${unseen.lost[0]}`);
+  const messages = tidy(event.messages, new Set(unseen.unsent));
   const loop = `${id} ${event.agentId ?? ""}`;
   const progress = progressOf(messages);
-  if (doneAt.get(loop) === progress) throw new Error("nothing new to remove since the last compaction");
-  const [answer, unseen] = await Promise.all([
-    askForPlan($, event, options, session, messages),
-    askForUnseen($, event, session, messages),
-  ]);
-  if (answer.action === "hand-over" && typeof answer.say === "string") return { say: answer.say };
+  if (doneAt.get(loop) === progress) throw new Reluctance("nothing new to remove since the last compaction");
+  const answer = await askForPlan($, event, options, session, messages);
+  if (answer.action === "hand-over" && typeof answer.say === "string") {
+    const why = answer.say.startsWith(LEFT) ? answer.say.slice(LEFT.length) : answer.say;
+    throw NOT_WORTH_IT.includes(answer.reason) ? new Reluctance(why) : new Error(why);
+  }
   if (!isReplacement(answer)) throw new Error("the hook client's answer is no plan");
-  if (unseen.lost.length > 0) throw new Error(`it would lose ${unseen.lost[0]}`);
-  const built = build(messages, {
+  const plan = {
     results: new Map(Object.entries(answer.results)),
     dropped: new Set(answer.dropped),
     lines: new Map(Object.entries(unseen.lines)),
-    texts: textsByPlace(unseen.texts),
-  });
+    texts: placed(unseen.texts, event.messages, messages),
+  };
+  const built = build(messages, plan);
+  const missing = missingIn(built, messages, plan);
+  if (missing) throw new Reluctance(`a replacement would lose ${missing}`);
   doneAt.set(loop, progress);
   return { say: `${answer.say} in ${Date.now() - begun} ms`, messages: built };
 };
+
+// How full the window is, in percent; undefined where the client does not say.
+const fullness = async ($) => {
+  try {
+    return (await $.session.usage()).context.percent;
+  } catch {
+    return undefined;
+  }
+};
+
+const oneLine = (text) => text.replaceAll(/\s+/g, " ").slice(0, LINE_LIMIT);
 
 // The client puts the plugin's name in front. The line stays in the scrollback, above the session that it draws
 // anew after a compaction; the toast is there for the user to see it. Neither is worth a compaction.
@@ -102,9 +129,12 @@ export const register = (on, options) => {
     try {
       outcome = await compact($, event, options);
     } catch (error) {
-      outcome = { say: `left to the built-in summary: ${error.message}` };
+      if (error instanceof Reluctance && mayStay(event, await fullness($))) {
+        return { skip: oneLine(`${error.message}; ${WAY_OUT}`) };
+      }
+      outcome = { say: `${LEFT}${error.message}` };
     }
-    await tell($, outcome.say.replaceAll(/\s+/g, " ").slice(0, LINE_LIMIT));
+    await tell($, oneLine(outcome.say));
     return outcome.messages ? { messages: outcome.messages } : next(event);
   }).catch(($, event, next) => next(event));
 };

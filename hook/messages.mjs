@@ -40,14 +40,17 @@ const isMessage = (message) =>
 export const isExpected = (messages) =>
   Array.isArray(messages) && messages.length > 0 && messages.every(isMessage);
 
-/** The messages without the two closing entries of earlier compactions and without calls listed twice. */
-export const tidy = (messages) => {
+/**
+ * The messages without the two closing entries of earlier compactions, without calls listed twice and without those
+ * that the client never sends (their handles).
+ */
+export const tidy = (messages, unsent = new Set()) => {
   const calls = new Set();
   const results = new Set();
   const once = (seen, id) => !seen.has(id) && seen.add(id) !== undefined;
   const kept = [];
   for (const message of messages) {
-    if (isOurs(message)) continue;
+    if (isOurs(message) || unsent.has(message.handle)) continue;
     const toolUses = message.toolUses.filter((use) => once(calls, use.tool_use_id));
     const toolResults = message.toolResults?.filter((result) => once(results, result.tool_use_id));
     const isRepeat =
@@ -92,19 +95,44 @@ export const forTheWire = (messages) =>
     return sent;
   });
 
-/** What the search of the session file is asked: which entries the event shows, and which files were read. */
-export const shownIn = (messages) => {
-  const shown = { prompts: [], others: [], last: "", reads: {} };
+/**
+ * What the search of the session file is asked: which entries the event shows and what of them, which of them are kept
+ * as they are, and which files were read.
+ */
+export const shownIn = (messages, kept) => {
+  const stays = new Set(kept.filter(isPrompt));
+  const shown = { prompts: [], others: [], first: "", last: "", worded: [], calls: [], results: [], reads: {} };
   for (const message of messages) {
     if (message.handle) {
-      (isPrompt(message) ? shown.prompts : shown.others).push(message.handle);
+      (stays.has(message) ? shown.prompts : shown.others).push(message.handle);
+      shown.first ||= message.handle;
       shown.last = message.handle;
+      if (message.text && !stays.has(message)) shown.worded.push(message.handle);
     }
     for (const { tool_use_id, tool, input } of message.toolUses) {
+      shown.calls.push(tool_use_id);
       if (tool === "Read" && typeof input?.file_path === "string") shown.reads[tool_use_id] = input.file_path;
     }
+    for (const { tool_use_id } of message.toolResults ?? []) shown.results.push(tool_use_id);
   }
   return shown;
+};
+
+/** The texts that belong behind each kept message, by its handle; "" is the front. Behind one that goes: its place. */
+export const placed = (texts, messages, kept) => {
+  const there = new Set(kept.map((message) => message.handle));
+  const places = new Map();
+  const anchors = new Map();
+  let last = "";
+  for (const { handle } of messages) {
+    if (there.has(handle)) last = handle;
+    anchors.set(handle, last);
+  }
+  for (const { after, text } of texts) {
+    const place = anchors.get(after) ?? "";
+    places.set(place, [...(places.get(place) ?? []), text]);
+  }
+  return places;
 };
 
 const freshResults = (toolResults, plan) =>
@@ -154,7 +182,7 @@ const appendAssistant = (out, message, plan) => {
  */
 export const build = (messages, plan) => {
   const out = [];
-  const waiting = [];
+  const waiting = [...(plan.texts.get("") ?? [])];
   const say = () => {
     if (out.length > 0 && out[out.length - 1].role === "assistant" && out[out.length - 1].toolUses.length > 0) return;
     out.push(...waiting.splice(0).map((text) => ({ role: "user", text, toolUses: [] })));
@@ -183,6 +211,51 @@ export const closeTurn = (messages) => {
   if (!isUnanswered) messages.push({ role: "user", text: GO_ON, toolUses: [] });
   return messages;
 };
+
+const asText = (values) => JSON.stringify(values);
+
+/**
+ * What of the messages and the plan did not arrive in the new session, in words; "" where everything did. It is looked
+ * at what goes out, and not at how it was made.
+ */
+export const missingIn = (built, messages, plan) => {
+  const there = new Set(built);
+  if (messages.some((message) => isPrompt(message) && !there.has(message))) return "a prompt";
+  const fresh = built.filter((message) => !isOurs(message));
+  const said = (all) => all.filter(({ role, text }) => role === "assistant" && text).map(({ text }) => text);
+  if (asText(said(fresh)) !== asText(said(messages))) return "a text of the assistant";
+  const calls = (all) => all.flatMap((message) => message.toolUses.map(({ tool_use_id }) => tool_use_id));
+  const stays = (id) => !plan.dropped.has(id);
+  if (asText(calls(fresh)) !== asText(calls(messages).filter(stays))) return "a call";
+  const results = new Map(
+    fresh.flatMap((message) => message.toolResults ?? []).map(({ tool_use_id, text }) => [tool_use_id, text]),
+  );
+  const came = messages.flatMap((message) => message.toolResults ?? []).filter(({ tool_use_id }) => stays(tool_use_id));
+  const isThere = ({ tool_use_id, text }) => results.get(tool_use_id)?.startsWith(plan.results.get(tool_use_id) ?? text);
+  if (results.size !== came.length || !came.every(isThere)) return "a result";
+  if (![...plan.lines].every(([id, line]) => !stays(id) || results.get(id)?.endsWith(line))) return "a part of a result";
+  const words = new Map();
+  for (const { role, text } of fresh) if (role === "user" && text) words.set(text, (words.get(text) ?? 0) + 1);
+  const added = [
+    ...messages.filter((message) => message.role === "user" && message.text).map(({ text }) => text),
+    ...[...plan.texts.values()].flat(),
+  ];
+  for (const text of added) {
+    if (!words.get(text)) return "words beside the messages";
+    words.set(text, words.get(text) - 1);
+  }
+  return "";
+};
+
+/** The share of the window, in percent, from which on a compaction that removes nothing cannot be waited for. */
+export const NEARLY_FULL = 80;
+
+/**
+ * Whether a session that cannot be compacted well may stay as it is: nobody asked for a summary (one word of
+ * instructions does), the client does not say that it must be (auto), and there is room. Unknown room counts as room.
+ */
+export const mayStay = ({ trigger, instructions }, percent) =>
+  trigger !== "auto" && !instructions?.trim() && !(percent >= NEARLY_FULL);
 
 /** How far the assistant has come: equal before and after means that nothing new can be removed. */
 export const progressOf = (messages) => {

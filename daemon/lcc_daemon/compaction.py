@@ -17,7 +17,7 @@ from lcc.transcript import Edits, Json, Transcript, TranscriptError, parse_paylo
 from lcc_daemon.figures import Figures
 from lcc_daemon.plan import HandOver, Plan, Replace, summary_line
 
-TRIGGERS = ("manual", "auto")
+TRIGGERS = ("manual", "auto", "plugin")
 
 
 class EventError(ValueError):

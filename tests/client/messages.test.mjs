@@ -10,6 +10,10 @@ import {
   GO_ON,
   isExpected,
   isReplacement,
+  mayStay,
+  missingIn,
+  NEARLY_FULL,
+  placed,
   progressOf,
   shownIn,
   tidy,
@@ -46,7 +50,11 @@ const sketch = (messages) =>
       .join(" "),
   );
 
-const built = (messages, plan = nothing()) => sketch(build(tidy(messages), plan));
+const built = (messages, plan = nothing()) => {
+  const made = build(tidy(messages), plan);
+  assert.equal(missingIn(made, tidy(messages), plan), "");
+  return sketch(made);
+};
 
 const CASES = {
   "a finished turn: prompts keep their handle, all else is fresh": [
@@ -211,17 +219,96 @@ test("the wire carries each text once and no metadata", () => {
   ]);
 });
 
-test("the search is told which entries are shown and which files were read", () => {
+test("the search is told which entries are shown, what they show, and which files were read", () => {
   const reading = assistant("");
   reading.toolUses = [{ tool_use_id: "A", tool: "Read", input: { file_path: "/p/a.png" } }];
-  const messages = [user("go"), reading, result("A"), user("next")];
-  assert.deepEqual(shownIn(messages), {
-    prompts: [messages[0].handle, messages[3].handle],
-    others: [messages[1].handle, messages[2].handle],
-    last: messages[3].handle,
+  const messages = [user("go"), reading, result("A"), assistant("words"), user(GO_ON), user("next")];
+  const [go, call, output, words, goOn, next] = messages.map((message) => message.handle);
+  assert.deepEqual(shownIn(messages, tidy(messages)), {
+    prompts: [go, next],
+    others: [call, output, words, goOn],
+    first: go,
+    last: next,
+    worded: [words, goOn],
+    calls: ["A"],
+    results: ["A"],
     reads: { A: "/p/a.png" },
   });
 });
+
+test("what the client never sends is no message of the session", () => {
+  const error = assistant("You have hit your limit");
+  const messages = [user("go"), assistant("one"), error, user("again"), assistant("two")];
+  const kept = tidy(messages, new Set([error.handle]));
+  assert.deepEqual(sketch(build(kept, nothing())), ["u* go", "a one", "u* again", "a two"]);
+  assert.deepEqual(
+    forTheWire(kept).map(({ text }) => text),
+    ["go", "one", "again", "two"],
+  );
+});
+
+test("words behind a message that goes stand where it stood, and those of the front at the front", () => {
+  const error = assistant("You have hit your limit");
+  const goOn = user(GO_ON);
+  const messages = [error, user("go"), assistant("one"), goOn, assistant("two")];
+  const kept = tidy(messages, new Set([error.handle]));
+  const texts = placed(
+    [
+      { after: error.handle, text: "behind the error" },
+      { after: "", text: "front" },
+      { after: goOn.handle, text: "behind our own" },
+    ],
+    messages,
+    kept,
+  );
+  assert.deepEqual(built(kept, { ...nothing(), texts }), [
+    "u behind the error",
+    "u front",
+    "u* go",
+    "a one",
+    "u behind our own",
+    "a two",
+  ]);
+});
+
+const whole = () => {
+  const messages = [user("go"), assistant("one", "A", "B"), result("A"), result("B"), assistant("end")];
+  const plan = {
+    ...nothing(),
+    results: new Map([["A", "[note]"]]),
+    lines: new Map([["B", "[line]"]]),
+    texts: new Map([[messages[3].handle, ["words", "words"]]]),
+  };
+  return [build(messages, plan), messages, plan];
+};
+test("a whole session misses nothing", () => assert.equal(missingIn(...whole()), ""));
+for (const [name, damage] of Object.entries({
+  "a prompt": (made) => made.splice(0, 1, { ...made[0] }),
+  "a text of the assistant": (made) => (made[1].text = "on"),
+  "a call": (made) => made[1].toolUses.pop(),
+  "a result": (made) => made[2].toolResults.shift(),
+  "a part of a result": (made) => (made[2].toolResults[1].text = "out B"),
+  "words beside the messages": (made) => made.splice(3, 1),
+})) {
+  test(`that ${name} is missing is seen`, () => {
+    const [made, messages, plan] = whole();
+    damage(made);
+    assert.equal(missingIn(made, messages, plan), name);
+  });
+}
+
+for (const [name, event, percent, stays] of [
+  ["by hand, with room", { trigger: "manual" }, 40, true],
+  ["by a plugin, with room", { trigger: "plugin" }, 40, true],
+  ["by hand, with empty instructions", { trigger: "manual", instructions: " " }, 40, true],
+  ["by hand, where the client does not say", { trigger: "manual" }, undefined, true],
+  ["by hand, with a word of instructions", { trigger: "manual", instructions: "yes" }, 40, false],
+  ["by hand, nearly full", { trigger: "manual" }, NEARLY_FULL, false],
+  ["by the client itself", { trigger: "auto" }, 40, false],
+]) {
+  test(`a session ${stays ? "may" : "may not"} stay as it is: asked ${name}`, () =>
+    assert.equal(mayStay(event, percent), stays));
+}
 
 test("progress is the same before and after a replacement, and moves with the assistant's work", () => {
   const messages = [user("go"), assistant("one"), assistant("two"), assistant("", "A"), result("A"), assistant("end")];

@@ -22,6 +22,12 @@ from client.session_rows import SessionFile, worked_on
 pytestmark = pytest.mark.client
 
 HANDED_OVER = "lcc: left to the built-in summary: "
+NOT_COMPACTED = "Not compacted · "
+
+
+def text_of(turn: Turn) -> str:
+    """Everything that the client said in a turn."""
+    return json.dumps(turn.events, ensure_ascii=False)
 
 
 def daemon(lab: Lab, *words: str) -> str:
@@ -67,11 +73,15 @@ def nothing(lab: Lab) -> None:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What happens before /compact, and what the user then reads: the start of the line, or None for no line."""
+    """What happens before /compact, and what the user then reads: the start of the line, or None for no line.
+
+    ``stays`` is said in the line's place where the session stays as it is.
+    """
 
     name: str
     cause: Callable[[Lab], None]
     line: str | None
+    stays: str | None = None
     options: dict[str, object] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     lines_of_file: int = 500
@@ -85,8 +95,8 @@ TROUBLES = [
     Trouble("daemon hung", hang_daemon, REPLACED),
     Trouble("runtime folder open to others", open_folder, HANDED_OVER),
     Trouble("no interpreter", stop_daemon, HANDED_OVER, env={"LCC_PYTHON": "/nowhere/python3"}),
-    Trouble("too little to remove", nothing, HANDED_OVER + "only ", options={"min_reduction": 0.999}),
-    Trouble("nothing to remove", nothing, HANDED_OVER, lines_of_file=1),
+    Trouble("too little to remove", nothing, None, "only ", options={"min_reduction": 0.999}),
+    Trouble("nothing to remove", nothing, None, "no tool result ", lines_of_file=1),
     Trouble("switched off", nothing, None, options={"enabled": False}),
 ]
 
@@ -129,12 +139,17 @@ def test_the_session_goes_on(current_client: Path, lab: Lab, table: Table, troub
     said = done.turn.said_to_user()
     items = conversation(done.api.of("main")[-1].body)
     replaced = trouble.line == REPLACED
-    table.add(trouble.name, "notes and every text" if replaced else "the built-in summary", done.turn, lab)
+    sees = "notes and every text" if replaced else "everything" if trouble.stays else "the built-in summary"
+    table.add(trouble.name, sees, done.turn, lab)
     assert done.answer.result == "Here."
     assert [request.refusal for request in done.api.requests if request.refusal] == []
     assert len(said) == (trouble.line is not None)
     assert all(line.startswith(trouble.line or "") for line in said)
-    assert ("summary" in done.api.kinds()) is not replaced
+    assert ("summary" in done.api.kinds()) is not (replaced or trouble.stays is not None)
+    if trouble.stays:
+        assert NOT_COMPACTED + trouble.stays in text_of(done.turn)
+        assert results(items)["toolu_old0"].text.startswith("1\tline 0")
+        return
     if trouble.line is None:
         assert str(lab.project / "src" / "one.py") not in words_after_the_summary_request(done)
     if replaced:
@@ -143,20 +158,29 @@ def test_the_session_goes_on(current_client: Path, lab: Lab, table: Table, troub
         assert any("THE BUILT-IN SUMMARY" in text for text in texts(items, "user"))
 
 
-def test_a_second_compaction_at_the_same_point_is_handed_over(current_client: Path, lab: Lab, table: Table) -> None:
-    """/compact twice in a row: the second time nothing new can be removed, and the summary is written."""
+@pytest.mark.parametrize("word", ["", "shorter"], ids=["asked again", "asked for a summary"])
+def test_a_second_compaction_at_the_same_point(current_client: Path, lab: Lab, table: Table, word: str) -> None:
+    """/compact twice in a row: nothing is destroyed, unless a word of instructions asks for a summary."""
     lines = "".join(f"line {number}: something worth removing\n" for number in range(500))
     session = worked_on(lab.project, lab.home, [lab.write("src/one.py", lines)])
     with (
         serve(Script([Reply([say("Here.")])])) as (api, url),
         Claude(current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id) as claude,
     ):
-        first, second = claude.ask("/compact"), claude.ask("/compact")
+        first, second = claude.ask("/compact"), claude.ask(f"/compact {word}".strip())
         answer = claude.ask("Are you there?")
-    table.add("compacted again at once", "the built-in summary", second, lab)
+    table.add(
+        f"compacted again at once, {word or 'no word'}", "the built-in summary" if word else "as it was", second, lab
+    )
     assert [line.startswith(REPLACED) for line in first.said_to_user()] == [True]
-    assert second.said_to_user() == [HANDED_OVER + "nothing new to remove since the last compaction"]
-    assert api.kinds() == "summary main"
+    if word:
+        assert second.said_to_user() == [HANDED_OVER + "nothing new to remove since the last compaction"]
+        assert api.kinds() == "summary main"
+    else:
+        assert second.said_to_user() == []
+        assert NOT_COMPACTED + "nothing new to remove since the last compaction" in text_of(second)
+        assert api.kinds() == "main"
+        assert results(conversation(api.of("main")[-1].body))["toolu_old0"].text.startswith("[removed: re-read ")
     assert answer.result == "Here."
 
 

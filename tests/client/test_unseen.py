@@ -16,8 +16,11 @@ from typing import Any
 import pytest
 from client.pictures import png
 
+from lcc_hook.inventory import AGAIN, ATTACHMENTS
+
 PROGRAM = Path(__file__).parents[2] / "hook" / "lcc_hook" / "unseen.py"
 WHEN = "2026-01-01T00:00:00.000Z"
+NOTHING: dict[str, Any] = {"texts": [], "lines": {}, "unsent": [], "lost": []}
 
 
 @dataclass
@@ -108,6 +111,10 @@ def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
 
+def reminder(words: str) -> str:
+    return f"<system-reminder>\n{words}\n</system-reminder>"
+
+
 def test_words_typed_while_the_agent_worked_are_found_at_their_result(rows: Rows) -> None:
     """Words queued behind a result come back verbatim, each at the row that it hangs on, in order."""
     rows.prompt()
@@ -126,7 +133,7 @@ def test_what_hangs_on_a_prompt_is_left_alone(rows: Rows) -> None:
     rows.prompt()
     rows.attachment("file", "the file")
     rows.meta("the body of a command")
-    assert rows.found() == {"texts": [], "lines": {}, "lost": []}
+    assert rows.found() == NOTHING
 
 
 def test_a_chain_of_rows_leads_to_what_is_shown(rows: Rows) -> None:
@@ -135,7 +142,7 @@ def test_a_chain_of_rows_leads_to_what_is_shown(rows: Rows) -> None:
     rows.call("A")
     anchor = rows.result("A")
     rows.attachment("prompt_snapshot", systemPrompt=["x" * 5000])
-    rows.attachment("task_reminder", "do not forget")
+    rows.attachment("total_tokens_reminder", "many left")
     rows.attachment("queued_command", prompt="words")
     assert rows.found()["texts"] == [{"after": anchor, "text": "words"}]
 
@@ -150,34 +157,34 @@ def test_rows_of_another_branch_are_not_given_back(rows: Rows) -> None:
 
 
 def test_skill_texts_and_hook_contexts_are_found(rows: Rows) -> None:
-    """A skill's text, a rule file of a subfolder and another hook's context come back as they were sent."""
+    """What the client sent beside the messages comes back as it was sent, marked as nothing that the user typed."""
     rows.prompt()
     rows.call("A")
     anchor = rows.result("A")
-    sent = [
-        "SKILL TEXT",
-        "<system-reminder>RULES</system-reminder>",
-        "<system-reminder>HOOK</system-reminder>",
-        "NEW KIND",
+    rows.meta("SKILL TEXT")
+    rows.meta("<local-command-caveat>of a command</local-command-caveat>")
+    rows.attachment("nested_memory", reminder("RULES"))
+    rows.attachment("task_reminder", reminder("TASKS"))
+    rows.attachment("a_kind_of_tomorrow", "NEW KIND")
+    rows.add("system", subtype="local_command", content="<local-command-stdout>OUT</local-command-stdout>")
+    assert rows.found()["texts"] == [
+        {"after": anchor, "text": reminder("SKILL TEXT")},
+        {"after": anchor, "text": "<local-command-caveat>of a command</local-command-caveat>"},
+        {"after": anchor, "text": reminder("RULES")},
+        {"after": anchor, "text": reminder("TASKS")},
+        {"after": anchor, "text": reminder("NEW KIND")},
+        {"after": anchor, "text": "<local-command-stdout>OUT</local-command-stdout>"},
     ]
-    rows.meta(sent[0])
-    rows.attachment("nested_memory", sent[1])
-    rows.attachment("hook_additional_context", sent[2])
-    rows.attachment("a_kind_of_tomorrow", sent[3])
-    assert rows.found()["texts"] == [{"after": anchor, "text": each} for each in sent]
 
 
-@pytest.mark.parametrize(
-    "kind", ["date", "task_reminder", "total_tokens_reminder", "deferred_tools_delta", "skill_listing"]
-)
+@pytest.mark.parametrize("kind", sorted(kind for kind, (fate, _) in ATTACHMENTS.items() if fate == AGAIN))
 def test_what_the_client_says_again_by_itself_is_left_out(rows: Rows, kind: str) -> None:
-    """Reminders and listings that the client repeats are not kept as messages for ever."""
+    """Listings that the client makes anew, and figures that a compaction makes false, are not kept for ever."""
     rows.prompt()
     rows.call("A")
     rows.result("A")
     rows.attachment(kind, "said again")
-    rows.meta("<local-command-caveat>of a command</local-command-caveat>")
-    assert rows.found()["texts"] == []
+    assert rows.found() == NOTHING
 
 
 def copies(rows: Rows) -> list[Path]:
@@ -301,8 +308,10 @@ def test_pictures_before_the_shown_rows_do_not_matter(rows: Rows) -> None:
     rows.attachment("queued_command", prompt="old words")
     rows.prompts.clear()
     rows.others.clear()
+    rows.parent = None
+    rows.add("system", subtype="compact_boundary", content="Conversation compacted")
     rows.prompt("after the boundary")
-    assert rows.found() == {"texts": [], "lines": {}, "lost": []}
+    assert rows.found() == NOTHING
 
 
 def test_a_row_that_is_being_written_is_waited_for(rows: Rows) -> None:
@@ -314,7 +323,7 @@ def test_a_row_that_is_being_written_is_waited_for(rows: Rows) -> None:
         file.truncate(len(whole) - 40)
     later = threading.Timer(0.2, lambda: rows.path.write_bytes(whole))
     later.start()
-    assert rows.found() == {"texts": [], "lines": {}, "lost": []}
+    assert rows.found() == NOTHING
     later.join()
 
 

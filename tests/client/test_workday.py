@@ -18,7 +18,7 @@ import pytest
 from client.claude_process import TOOLS, Claude, Lab, Turn
 from client.conftest import PLUGIN, Table, lab_folder
 from client.conversation import Item, calls, conversation, results, texts
-from client.messages_api import Block, MessagesApi, Reply, Script, bash, call, say, serve, think
+from client.messages_api import Block, MessagesApi, Reply, Script, bash, blocks_of, call, say, serve, think
 from client.pictures import png
 
 pytestmark = pytest.mark.client
@@ -45,11 +45,18 @@ class Day:
     api: MessagesApi
     before: dict[str, list[Item]] = field(default_factory=dict)
     after: dict[str, list[Item]] = field(default_factory=dict)
+    whole: dict[str, list[Block]] = field(default_factory=dict)
+    """Every block of the first request after each stage, with what the client adds around a conversation."""
     turns: dict[str, Turn] = field(default_factory=dict)
 
     def seen(self) -> list[Item]:
         """What the model was sent last."""
         return conversation(self.api.of("main")[-1].body)
+
+    def note_after(self, stage: str) -> None:
+        """Note what the model was sent at the end of a stage."""
+        self.after[stage] = self.seen()
+        self.whole[stage] = [b for m in self.api.of("main")[-1].body["messages"] for b in blocks_of(m)]
 
 
 def source_text(name: str, lines: int) -> str:
@@ -121,19 +128,19 @@ def morning(day: Day, claude: Claude, gate: Event) -> None:
     (day.lab.project / "screen.png").write_bytes(png(colour=(0, 0, 255)))
     day.turns["first"] = claude.ask("/compact mind the zebra")
     claude.ask(LATER_PROMPTS[0])
-    day.after["first"] = day.seen()
+    day.note_after("first")
 
 
 def afternoon(day: Day, claude: Claude) -> None:
     """The same session in a new process: more work, and the second compaction."""
     claude.ask(LATER_PROMPTS[1])
-    day.after["first resumed"] = day.seen()
+    day.note_after("first resumed")
     for prompt in MORE_PROMPTS:
         claude.ask(prompt)
     day.before["second"] = day.seen()
     day.turns["second"] = claude.ask("/compact")
     claude.ask(LATER_PROMPTS[-1])
-    day.after["second"] = day.seen()
+    day.note_after("second")
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +164,7 @@ def day(current_client: Path, table: Table) -> Iterator[Day]:
             table.add("second compaction, resumed", "notes and every text", recorded.turns["second"], lab)
             with Claude(current_client, lab, url, resume=session, **how) as claude:
                 claude.ask("Tomorrow.")
-                recorded.after["second resumed"] = recorded.seen()
+                recorded.note_after("second resumed")
             yield recorded
 
 
@@ -229,11 +236,11 @@ def test_a_prompts_picture_and_attachment_stay(day: Day, stage: str) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_skills_text_stays(day: Day, stage: str) -> None:
-    """What a skill told the agent is still there, once, behind the skill's result."""
-    items = day.after[stage]
-    places = [index for index, item in enumerate(items) if "SKILL-RULE" in item.text]
-    assert len(places) == 1
-    assert items[places[0] - 1].key == "toolu_skill"
+    """What a skill told the agent is still there, once, behind the skill's result, as no word of the user's."""
+    parts = day.whole[stage]
+    (place,) = [index for index, part in enumerate(parts) if "SKILL-RULE" in json.dumps(part)]
+    assert parts[place]["text"].startswith("<system-reminder>\n")
+    assert parts[place - 1]["tool_use_id"] == "toolu_skill"
 
 
 @pytest.mark.parametrize("stage", STAGES)
