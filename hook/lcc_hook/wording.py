@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 OPAQUE_LIMIT = 1000
 """Characters of an encrypted value. A longer one is content, which only the API reads; a short one is a reference."""
-UNSAID = ("type", "cache_control")
+UNSAID = ("type", "cache_control", "activeForm")
+"""Fields that the client does not send, or that say nothing."""
 SPOKEN_OF_ALONE = ("async_hook_response", "diagnostics")
 """Attachments that, as those of hooks, are nothing without their fields."""
 
