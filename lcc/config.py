@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from lcc.contract.option import RequestError, Row
 from lcc.contract.options import LiveOptions, config_rows
+from lcc.folders import named_place, xdg_folder
 from lcc.private_files import NotRegularError, TooLargeError, read_bounded
 
 MAX_FILE_BYTES: Final = 256 * 1024
@@ -39,16 +40,16 @@ def config_file(env: Mapping[str, str]) -> Path:
     """Where the configuration file is looked for; it need not exist."""
     named = env.get("LCC_CONFIG")
     if named:
-        return Path(named).expanduser().absolute()
-    return _xdg(env, "XDG_CONFIG_HOME", ".config") / "lcc" / "config.toml"
+        return named_place(named, env)
+    return xdg_folder(env, "XDG_CONFIG_HOME", ".config") / "lcc" / "config.toml"
 
 
 def state_folder(env: Mapping[str, str]) -> Path:
     """Where logs, figures, reports and the guide's copies are kept: ``$LCC_STATE_DIR``, else XDG's state folder."""
     named = env.get("LCC_STATE_DIR")
     if named:
-        return Path(named).expanduser().absolute()
-    return _xdg(env, "XDG_STATE_HOME", ".local/state") / "lcc"
+        return named_place(named, env)
+    return xdg_folder(env, "XDG_STATE_HOME", ".local/state") / "lcc"
 
 
 def load_config(
@@ -76,12 +77,9 @@ def load_config(
             if key == "enabled" and values.get("enabled") is False:
                 continue
             values[key], sources[key] = value, source
+    if "stash_dir" in values:
+        values["stash_dir"] = str(named_place(values["stash_dir"], env))
     return Config(**values, sources=sources)
-
-
-def _xdg(env: Mapping[str, str], variable: str, default: str) -> Path:
-    base = env.get(variable, "")
-    return Path(base) if base.startswith("/") else Path(env.get("HOME") or "~").expanduser() / default
 
 
 def _from_file(file: Path, named: bool) -> Iterator[tuple[str, object]]:

@@ -35,7 +35,7 @@ class Dispatcher:
         """One request's answer; the protocol lets only known commands through."""
         services = self._services
         if request.command in HOOKS:
-            services.keepers.note_hook(state_folder(environment_of(request, services.env)), request.command)
+            services.keepers.note_hook(state_folder(environment_of(request)), request.command)
         with services.priority.serving():
             return COMMANDS[request.command](request, call, services)
 
@@ -58,4 +58,4 @@ class Dispatcher:
         self._services.background.submit(self._services.stats.settle)
         if not self._services.background.close(CLOSE_SECONDS):
             self._services.log.warning("left undone: what was to be written in the background")
-        self._services.judge.close()
+        self._services.judges.close()

@@ -1,10 +1,13 @@
 """The wire: length-prefixed frames over a Unix socket, one request a connection.
 
     daemon  greeting    "lcc <protocol> <build> <pid>"
-    client  header      key=value fields with NUL between them: protocol, build, command, env.<NAME> …
+    client  header      key=value fields with NUL between them: protocol, build, command, cwd, env.<NAME> …, and
+                        lends: names of variables with secrets, which stay with the client until they are asked for
             body        the hook's stdin, untouched
-    daemon  header      "<status> <number>\\n<text>": ok, error, or wait (more time, in ms; another answer follows)
+    daemon  header      "<status> <number>\\n<text>": ok or error, or one after which another answer follows:
+                        wait (more time, in ms), lend (names of variables)
             body        the bytes for stdout
+    client  lent        after lend: NAME=value fields with NUL between them
 
 Each of these is one frame: four bytes of length, most significant first, then so many bytes. A length is checked
 against its limit before anything is allocated for it. The client's side of this is hook/lcc_hook/client.py.
@@ -25,7 +28,7 @@ from lcc_hook.client import BUILD, FRAME_LIMIT, HEADER_LIMIT, PROTOCOL
 
 __all__ = ["BUILD", "FRAME_LIMIT", "HEADER_LIMIT", "PROTOCOL"]
 
-Status = Literal["ok", "error", "wait"]
+Status = Literal["ok", "error", "wait", "lend"]
 
 ON_LINUX: bool = sys.platform.startswith("linux")
 PIECE = 1 << 20
@@ -48,11 +51,14 @@ class ProtocolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a hook: its command, the LCC_* (and named other) variables of its session, and its stdin."""
+    """One call of a hook: its command, its session's variables and working folder, and its stdin."""
 
     command: str
     env: Mapping[str, str] = field(repr=False)
     body: bytes | bytearray = field(default=b"", repr=False)
+    cwd: str = ""
+    lends: frozenset[str] = frozenset()
+    """Variables with secrets that the client gives only when it is asked for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,14 @@ def parse_header(data: bytes) -> Request:
         raise ProtocolError("other-version", f"this daemon is of build {BUILD}: run lcc-daemon restart")
     if command not in COMMANDS:
         raise ProtocolError("unknown-command", "the daemon knows no such command")
-    return Request(command, {key[4:]: value for key, value in fields.items() if key.startswith("env.")})
+    env = {key[4:]: value for key, value in fields.items() if key.startswith("env.")}
+    return Request(command, env, cwd=fields.get("cwd", ""), lends=frozenset(fields.get("lends", "").split()))
+
+
+def parse_lent(data: bytes) -> dict[str, str]:
+    """The variables in a client's answer to ``lend``; what is none is passed over."""
+    pairs = (part.partition(b"=") for part in data.split(b"\0"))
+    return {os.fsdecode(key): os.fsdecode(value) for key, found, value in pairs if found}
 
 
 async def read_frame(line: socket.socket, limit: int, what: str) -> bytearray:

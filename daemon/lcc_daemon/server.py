@@ -10,12 +10,13 @@ import asyncio
 import contextlib
 import logging
 import os
+import queue
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -30,6 +31,7 @@ from lcc_daemon.protocol import (
     failure,
     greeting,
     parse_header,
+    parse_lent,
     peer_uid,
     read_frame,
     send,
@@ -40,6 +42,7 @@ MOST_CONNECTIONS = 1024
 BODY_BYTES_A_SECOND = 8 * 1024 * 1024
 """A body may take this long on top of the deadline; a local peer is a hundred times faster."""
 SEND_SECONDS = 30.0
+LEND_SECONDS = 5.0
 GRACE_SECONDS = 10.0
 
 
@@ -53,6 +56,8 @@ class Call:
     """Set when whoever asked has gone: nobody waits for the answer any more."""
     more_time: Callable[[int], None] = lambda milliseconds: None
     """Asks the client to wait so many ms from now; may be called from any thread."""
+    borrow: Callable[[Collection[str]], Mapping[str, str]] = lambda names: {}
+    """Asks the client for variables that it lends. Called in a worker thread; waits for them, within a limit."""
 
 
 Handler = Callable[[Request, Call], Answer]
@@ -147,7 +152,7 @@ class Server:
                 self._refuse(f"{error.reason} from a client")
                 await self._send(line, failure(error.reason, error.say))
                 return
-            await self._serve(line, Request(request.command, request.env, body))
+            await self._serve(line, replace(request, body=body))
         except EOFError:
             self._refuse("a client left before its request was whole")
         except TimeoutError:
@@ -223,17 +228,12 @@ class Server:
 
     async def _work(self, line: socket.socket, request: Request, call: Call) -> Answer | None:
         """The handler's answer, or None when the client went away meanwhile."""
-        loop = asyncio.get_running_loop()
-        extend = asyncio.Queue[int]()
-
-        def more_time(milliseconds: int) -> None:
-            loop.call_soon_threadsafe(extend.put_nowait, milliseconds)
-
-        call.more_time = more_time
+        asides = Asides(line, self._send)
+        call.more_time, call.borrow = asides.more_time, asides.borrow
         job = self._pool.submit(self._handler, request, call)
         work = asyncio.wrap_future(job)
-        gone = asyncio.create_task(self._wait_until_gone(line))
-        waits = asyncio.create_task(self._pass_on(line, extend))
+        gone = asyncio.create_task(asides.listen())
+        waits = asyncio.create_task(asides.pass_on())
         try:
             await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
@@ -263,13 +263,51 @@ class Server:
             self._pool.shutdown(wait=False)
             self._pool = self._new_pool()
 
-    @staticmethod
-    async def _wait_until_gone(line: socket.socket) -> None:
-        """Returns when the peer has closed its end; bytes after its request are nothing we know."""
-        with contextlib.suppress(OSError):
-            while await asyncio.get_running_loop().sock_recv(line, 4096):
+
+class Asides:
+    """What daemon and client say to each other while a request is being worked on."""
+
+    def __init__(self, line: socket.socket, send: Callable[[socket.socket, Answer], Awaitable[None]]) -> None:
+        self._line = line
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self._said = asyncio.Queue[Answer]()
+        self._asked = False
+        self._lent = queue.SimpleQueue[bytes]()
+
+    def more_time(self, milliseconds: int) -> None:
+        """Ask the client to wait longer. From any thread."""
+        self._say(Answer(status="wait", number=milliseconds))
+
+    def borrow(self, names: Collection[str]) -> Mapping[str, str]:
+        """Ask the client for variables, and wait for them; none where it does not answer. From a worker's thread."""
+        if not names:
+            return {}
+        self._asked = True
+        self._say(Answer(status="lend", text=" ".join(sorted(names))))
+        try:
+            lent = parse_lent(self._lent.get(timeout=LEND_SECONDS))
+        except queue.Empty:
+            return {}
+        return {name: lent[name] for name in names if name in lent}
+
+    def _say(self, answer: Answer) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
+            self._loop.call_soon_threadsafe(self._said.put_nowait, answer)
+
+    async def listen(self) -> None:
+        """Returns when the peer has closed its end. What it says without being asked is nothing we know."""
+        with contextlib.suppress(OSError, EOFError):
+            with contextlib.suppress(ProtocolError):
+                while True:
+                    lent = await read_frame(self._line, HEADER_LIMIT, "what is lent")
+                    if self._asked:
+                        self._asked = False
+                        self._lent.put(bytes(lent))
+            while await asyncio.get_running_loop().sock_recv(self._line, 4096):
                 pass
 
-    async def _pass_on(self, line: socket.socket, extend: asyncio.Queue[int]) -> None:
+    async def pass_on(self) -> None:
+        """Send what the worker has to say, until cancelled."""
         while True:
-            await self._send(line, Answer(status="wait", number=await extend.get()))
+            await self._send(self._line, await self._said.get())

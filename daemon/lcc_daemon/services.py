@@ -13,7 +13,7 @@ from pathlib import Path
 from lcc.transcript import Transcript
 from lcc_daemon.background import Background
 from lcc_daemon.figures import TokenBook
-from lcc_daemon.judge_client import JudgeClient
+from lcc_daemon.judge_clients import JudgeClients
 from lcc_daemon.keepers import Keepers
 from lcc_daemon.sessions import Sessions
 from lcc_daemon.stats import Stats
@@ -79,7 +79,7 @@ class Services:
     keepers: Keepers
     book: TokenBook
     sessions: Sessions
-    judge: JudgeClient
+    judges: JudgeClients
     priority: Priority
     compacted: Remembered
     """Session and agent of each conversation that a pass has compacted."""
@@ -107,7 +107,7 @@ def build_services(folder: bytes, env: Mapping[str, str], stats: Stats, log: log
         keepers=Keepers(background, log),
         book=book,
         sessions=Sessions(log, measure),
-        judge=JudgeClient(),
+        judges=JudgeClients(),
         priority=priority,
         compacted=Remembered(),
     )

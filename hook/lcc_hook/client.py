@@ -37,8 +37,11 @@ BUDGET_FOR_EACH_MB = 0.1
 """Seconds for a call to a warm daemon, and what each MB of stdin adds. LCC_BUDGET_MS replaces the first."""
 GREETING_WAIT = 0.3
 """Seconds after which a daemon that accepted a connection and says nothing is looked at more closely."""
-FORWARDED = (b"LCC_", b"TYPESAFE_", b"LAYA_", b"CLAUDE_PLUGIN_DATA", b"CLAUDE_PLUGIN_OPTION_")
-"""How the variables begin that go to the daemon from the asking session's environment."""
+FORWARDED = (b"LCC_", b"TYPESAFE_", b"LAYA_", b"CLAUDE_PLUGIN_DATA", b"CLAUDE_PLUGIN_OPTION_", b"SSL_CERT_")
+FORWARDED_NAMES = (b"HOME", b"XDG_CONFIG_HOME", b"XDG_DATA_HOME", b"XDG_STATE_HOME", b"XDG_CACHE_HOME")
+"""How the variables begin, and are called, that go to the daemon from the asking session's environment."""
+LENT = (b"TYPESAFE_API_KEY", b"LAYA_API_KEY", b"HTTP_PROXY", b"HTTPS_PROXY", b"ALL_PROXY", b"NO_PROXY")
+"""Variables that may hold a secret: only their names go with a request, and the values when a judge needs them."""
 
 
 class GiveUpError(Exception):
@@ -188,11 +191,14 @@ def exactly(line: "socket.socket", size: int) -> bytearray:
     return data
 
 
-def ask(line: "socket.socket", header: bytes, chunks: "list[bytes]") -> "tuple[str, bytearray]":
+def ask(
+    line: "socket.socket", header: bytes, chunks: "list[bytes]", env: "dict[bytes, bytes]"
+) -> "tuple[str, bytearray]":
     """Send a request over a greeted line. Returns what to say on stderr (mostly nothing) and the bytes for stdout.
 
     An answer is a header frame, ``<status> <number>\\n<text>``, and a body frame. Status ``wait`` asks for more
-    time, in ms; ``error`` has a machine word on the first line of its text and what to say on the second.
+    time, in ms, and ``lend`` for variables of ``env``; ``error`` has a machine word on the first line of its text
+    and what to say on the second.
     """
     line.settimeout(None)  # the alarm bounds it from here
     try:
@@ -209,6 +215,9 @@ def ask(line: "socket.socket", header: bytes, chunks: "list[bytes]") -> "tuple[s
             status, _, number = first.partition(" ")
             if status == "wait":
                 arm(min(int(number), 600_000) / 1000)
+            elif status == "lend":
+                lent = b"\0".join(key + b"=" + env[key] for key in text.encode().split() if key in env and is_lent(key))
+                line.sendall(len(lent).to_bytes(4, "big") + lent)
             elif status == "ok":
                 return text, body
             else:
@@ -221,10 +230,22 @@ def ask(line: "socket.socket", header: bytes, chunks: "list[bytes]") -> "tuple[s
 def header_for(command: str, env: "dict[bytes, bytes]") -> bytes:
     """``key=value`` fields with NUL between them: every byte that a path or a variable can hold goes as it is."""
     fields = [b"protocol=%d" % PROTOCOL, b"build=" + BUILD.encode(), b"command=" + command.encode()]
+    lends = []
     for key, value in env.items():
-        if key.startswith(FORWARDED):
+        if is_lent(key):
+            lends.append(key)
+        elif key.startswith(FORWARDED) or key in FORWARDED_NAMES:
             fields.append(b"env." + key + b"=" + value)
-    return b"\0".join(fields)
+    fields.append(b"lends=" + b" ".join(lends))
+    try:
+        cwd = posix.getcwdb()
+    except OSError:
+        cwd = b""  # the folder is gone
+    return b"\0".join([*fields, b"cwd=" + cwd])
+
+
+def is_lent(key: bytes) -> bool:
+    return key in LENT or key.upper() in LENT[2:]
 
 
 def read_stdin() -> "list[bytes]":
@@ -277,7 +298,7 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
     if line is not None:
         try:
             greet(line)
-            return ask(line, header, chunks)
+            return ask(line, header, chunks, env)
         except AbsentError:
             pass
         except SilentError:

@@ -42,9 +42,9 @@ BACK_OFF = (3, 60.0, 300.0)
 """After so many crashes within so many seconds, stay down for so many seconds."""
 STARTING_COMMANDS = ("compact", "session-start", "pre-compact")
 """The others only tell something to a daemon that runs: none is started to hear that a session has ended."""
-KEPT_VARIABLES = (b"HOME", b"PATH", b"LANG", b"TZ", b"TMPDIR", b"USER", b"LOGNAME", b"SSL_CERT_FILE", b"SSL_CERT_DIR")
-KEPT_PREFIXES = (b"LC_", b"LCC_", b"XDG_", b"TYPESAFE_", b"LAYA_")
-KEPT_PROXIES = (b"HTTPS_PROXY", b"HTTP_PROXY", b"ALL_PROXY", b"NO_PROXY")
+KEPT_VARIABLES = (b"HOME", b"PATH", b"LANG", b"TZ", b"TMPDIR", b"USER", b"LOGNAME")
+KEPT_PREFIXES = (b"LC_", b"LCC_", b"XDG_")
+"""What a daemon has of the session that starts it: where its own files are, and no key, proxy or judge."""
 
 
 def serve(
@@ -72,12 +72,12 @@ def serve(
             arm(4 * budget)
     if silent is not None:
         if wakes_up(silent):
-            return ask(silent, header, chunks)
+            return ask(silent, header, chunks, env)
         end_hung(folder, peer_pid(silent))
     start_daemon(folder, env)
     line = connect(socket_path(folder))
     greet(line)
-    say, body = ask(line, header, chunks)
+    say, body = ask(line, header, chunks, env)
     return say, body or words
 
 
@@ -230,7 +230,7 @@ def spawn(program: "list[bytes]", folder: bytes, env: "dict[bytes, bytes]") -> N
 
 
 def is_kept(key: bytes) -> bool:
-    return key in KEPT_VARIABLES or key.startswith(KEPT_PREFIXES) or key.upper() in KEPT_PROXIES
+    return key in KEPT_VARIABLES or key.startswith(KEPT_PREFIXES)
 
 
 def detach(words: "list[bytes]", env: "dict[bytes, bytes]", writer: int, said: int) -> None:

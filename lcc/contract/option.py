@@ -172,7 +172,7 @@ def _path(row: Row, value: object) -> Value:
     if not row.option.absolute:
         return value
     named = _name(row, value) is not None and value.startswith(("/", "~/"))
-    return os.path.expanduser(value) if named else None
+    return value if named else None
 
 
 def _texts(row: Row, value: object) -> Value:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from lcc.contract.decision import Verdict
 from lcc.contract.reasons import NOT_JUDGED_FAIL_SAFE, Reason
+from lcc.judge.addresses import is_loopback
 from lcc.judge.answers import Reply, probability, unanswered
 from lcc.judge.client import Failure, Stop, SystemOneClient, build_client
 from lcc.judge.dispatch import send_all
 from lcc.judge.plan import Limits, Plan, plan_requests
 from lcc.judge.questions import Batch
-from lcc.judge.settings import Server, Unavailable, is_loopback, jev_server, laya_server
+from lcc.judge.settings import Server, Unavailable, jev_server, laya_server
 from lcc.tokens import TokenCounter
 from lcc.transcript import Pair, Transcript
 
@@ -50,6 +51,8 @@ class Asking:
 
     limits: Limits
     counter: TokenCounter
+    environ: Mapping[str, str] = field(repr=False)
+    """Whose keys, addresses and proxies count."""
     goal: str = ""
     max_workers: int = 4
     client: httpx.Client | None = None
@@ -63,7 +66,6 @@ class Asking:
 
 def choose_server(
     provider: str,
-    environ: Mapping[str, str],
     *,
     jev_model: str,
     laya_model: str | None,
@@ -75,6 +77,7 @@ def choose_server(
     ``auto`` takes Jev where there is a key and a network, else a Laya server on this machine that answers. A
     Laya server elsewhere is asked only when ``laya`` was asked for by name.
     """
+    environ = asking.environ
     if provider == "laya":
         return laya_server(environ, laya_model)
     jev = jev_server(environ, jev_model, key_file)
@@ -85,7 +88,7 @@ def choose_server(
         return Unavailable("jev", tuple(dict.fromkeys((*jev.why, *laya.why))))
     if not is_loopback(laya.endpoint):
         return Unavailable("jev", (*jev.why, f"the Laya server at {laya.host} is not on this machine"))
-    with _Client(asking.client, 1) as client:
+    with _Client(asking.client, environ, 1) as client:
         reachable = SystemOneClient(laya, client, asking.stop()).is_reachable()
     return laya if reachable else Unavailable("jev", (*jev.why, f"no Laya server answers at {laya.host}"))
 
@@ -104,7 +107,7 @@ def ask_judge(
         counter=asking.counter,
     )
     stop = asking.stop()
-    with _Client(asking.client, asking.max_workers) as client:
+    with _Client(asking.client, asking.environ, asking.max_workers) as client:
         sender = SystemOneClient(server, client, stop)
         outcomes = send_all(
             sender,
@@ -184,9 +187,9 @@ def _failure_line(text: str, numbers: Sequence[int], total: int) -> str:
 class _Client:
     """The given client, left open; or a client of this pass's own, closed at the end."""
 
-    def __init__(self, given: httpx.Client | None, connections: int) -> None:
+    def __init__(self, given: httpx.Client | None, environ: Mapping[str, str], connections: int) -> None:
         self._own = given is None
-        self._client = build_client(connections) if given is None else given
+        self._client = build_client(environ, connections) if given is None else given
 
     def __enter__(self) -> httpx.Client:
         return self._client

@@ -9,14 +9,16 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
 
 from lcc.judge.answers import MalformedReplyError, Reply, parse_reply
+from lcc.judge.route import Route, RouteError
 from lcc.judge.settings import Server
 
 RETRIED_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
@@ -67,21 +69,20 @@ class Stop:
         return seconds < self.remaining and not self._event.wait(seconds)
 
 
-def build_client(connections: int = 8) -> httpx.Client:
-    """A client for many passes: connections are kept and reused, redirects are not followed.
+def build_client(environ: Mapping[str, str], connections: int = 8) -> httpx.Client:
+    """A client for many passes of sessions with this environment: connections are kept, redirects not followed.
 
-    A proxy of the environment is used for remote hosts and never for this machine. It may be given to any
-    number of passes at once; whoever builds it closes it.
+    The environment's proxy is used for remote hosts and never for this machine. No cookie is kept: what a server
+    told one session does not come back with the next. Safe to use from several threads; whoever builds it closes it.
     """
-    direct: dict[str, httpx.BaseTransport | None] = {
-        f"all://{host}": None for host in ("127.0.0.1", "localhost", "[::1]")
-    }
+    limits = httpx.Limits(
+        max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=KEEP_ALIVE
+    )
     return httpx.Client(
-        mounts=direct,
+        transport=Route(environ, limits),
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        trust_env=False,
         follow_redirects=False,
-        limits=httpx.Limits(
-            max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=KEEP_ALIVE
-        ),
         timeout=httpx.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT, write=WRITE_TIMEOUT),
     )
 
@@ -195,6 +196,8 @@ class SystemOneClient:
 
     def _of_exception(self, error: httpx.HTTPError) -> Failure | _Retry:
         host = self._server.host
+        if isinstance(error, RouteError):
+            return Failure(f"{host} cannot be reached: {error}", connected=False)
         if _is_tls_failure(error):
             return Failure(f"no secure connection to {host} could be made (TLS)", connected=False)
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):

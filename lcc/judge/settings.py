@@ -6,14 +6,14 @@ Also reading the key file: its owner's editor, nobody else.
 
 from __future__ import annotations
 
-import ipaddress
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from lcc.contract.modes import JudgeName
+from lcc.folders import named_place, xdg_folder
+from lcc.judge.addresses import is_loopback
 from lcc.private_files import (
     ExposedFileError,
     ForeignFileError,
@@ -101,22 +101,9 @@ def laya_server(environ: Mapping[str, str], model: str | None) -> Server | Unava
     return Server("laya", _endpoint(base), model or DEFAULT_LAYA_MODEL, key)
 
 
-def is_loopback(url: str) -> bool:
-    """Whether a URL's host is this machine, by name or by address, without asking a resolver."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def default_key_file(environ: Mapping[str, str]) -> Path:
     """Where a key is looked for when nothing names a file: ``lcc/typesafe.key`` in the XDG config folder."""
-    config = environ.get("XDG_CONFIG_HOME") or ""
-    home = environ.get("HOME") or os.path.expanduser("~")
-    return Path(config if config.startswith("/") else os.path.join(home, ".config")) / "lcc" / "typesafe.key"
+    return xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / "lcc" / "typesafe.key"
 
 
 def read_key_file(path: str | Path) -> tuple[str | None, str]:
@@ -147,7 +134,7 @@ def _find_key(environ: Mapping[str, str], key_file: str | None) -> tuple[str | N
         return (key, "") if _sendable(key) else (None, "TYPESAFE_API_KEY holds characters that a header cannot carry")
     named = key_file or environ.get(KEY_FILE_VARIABLE)
     if named:
-        return read_key_file(named)
+        return read_key_file(named_place(named, environ))
     standard = default_key_file(environ)
     if standard.is_file():
         return read_key_file(standard)

@@ -141,6 +141,7 @@ def decide_judged(
             request.max_state_tokens, request.max_request_tokens, request.batch_calls, request.preserve_recent
         ),
         counter=budget_counter(request.model),
+        environ=environ,
         goal=request.question,
         max_workers=request.max_workers,
         client=client() if client is not None and network_allowed(environ) else None,
@@ -149,7 +150,6 @@ def decide_judged(
     )
     server = choose_server(
         request.provider,
-        environ,
         jev_model=request.jev_model,
         laya_model=request.laya_model,
         key_file=request.judge_key_file,

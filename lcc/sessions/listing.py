@@ -16,6 +16,7 @@ import orjson
 
 from lcc.compaction.compact import compact
 from lcc.contract.options import PassOptions
+from lcc.folders import home_folder
 from lcc.private_files import read_bounded
 from lcc.relevance.ports import Ports
 from lcc.sessions.fork import whole_lines, why_live
@@ -54,7 +55,7 @@ class Session:
 def config_folder(env: Mapping[str, str]) -> Path:
     """Where Claude Code keeps its files: ``$CLAUDE_CONFIG_DIR``, else ``~/.claude``."""
     named = env.get("CLAUDE_CONFIG_DIR")
-    return Path(named) if named else Path(env.get("HOME") or "~").expanduser() / ".claude"
+    return Path(named) if named else home_folder(env) / ".claude"
 
 
 def project_folder(project: Path, env: Mapping[str, str]) -> Path:

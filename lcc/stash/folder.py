@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from lcc import private_files
+from lcc.folders import named_place, xdg_folder
 
 
 class StashFolderError(PermissionError):
@@ -34,16 +35,14 @@ def stash_folder(env: Mapping[str, str] | None = None) -> Path:
     env = os.environ if env is None else env
     override = env.get("LCC_STASH_DIR")
     if override:
-        return Path(override).expanduser().absolute()
+        return named_place(override, env)
     try:
         configured = load_config(env).stash_dir
     except ConfigError as error:
         raise StashFolderError(errno.EINVAL, f"{error}; mend it; lcc doctor shows what is set") from None
     if configured:
         return Path(configured)
-    data_home = env.get("XDG_DATA_HOME", "")
-    base = Path(data_home) if data_home.startswith("/") else Path(env.get("HOME") or "~").expanduser() / ".local/share"
-    return base / "lcc" / "stash"
+    return xdg_folder(env, "XDG_DATA_HOME", ".local/share") / "lcc" / "stash"
 
 
 def check_folder(folder: Path) -> None:

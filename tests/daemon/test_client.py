@@ -267,7 +267,7 @@ def test_more_time_is_given_when_the_daemon_asks_for_it(world: World) -> None:
 
 
 def test_the_daemon_gets_stdin_untouched_and_the_sessions_variables(world: World) -> None:
-    """Bytes go as they are; LCC_* and the judge's variables go along, and no others."""
+    """Bytes go as they are; the variables that say where things are go along, of a secret only its name."""
     fake = FakeDaemon(world, frame(b"ok 0\n") + frame(b"{}"))
     stdin = b'\x00\xff not json \r\n {"a": 1}'
     done = world.client("compact", stdin, TYPESAFE_API_KEY="key", AWS_SECRET="no", LCC_RULES_MODE="lossless")
@@ -277,7 +277,8 @@ def test_the_daemon_gets_stdin_untouched_and_the_sessions_variables(world: World
     fields = header.split(b"\0")
     assert body == stdin
     assert b"command=compact" in fields
-    assert {b"env.TYPESAFE_API_KEY=key", b"env.LCC_RULES_MODE=lossless"} <= set(fields)
+    assert {b"env.LCC_RULES_MODE=lossless", b"lends=TYPESAFE_API_KEY"} <= set(fields)
+    assert b"=key" not in header
     assert b"AWS_SECRET" not in header
 
 

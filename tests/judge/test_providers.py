@@ -14,7 +14,8 @@ from judge.system_one_server import Asked, Step, always, answers, closed_port, h
 from lcc.contract.options import RequestError
 from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE, LAYA_UNAVAILABLE_FAIL_SAFE
 from lcc.contract.request import TranscriptCompactionRequest
-from lcc.judge.settings import Server, Unavailable, default_key_file, is_loopback, jev_server, laya_server
+from lcc.judge.addresses import is_loopback
+from lcc.judge.settings import Server, Unavailable, default_key_file, jev_server, laya_server
 
 SESSION = transcript_of(session(12))
 

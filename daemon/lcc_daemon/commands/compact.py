@@ -10,7 +10,7 @@ from lcc.contract.report import Report
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
 from lcc_daemon.compaction import Done, Event, EventError, Help, compact_event, hand_over, read_event
-from lcc_daemon.environment import environment_of
+from lcc_daemon.environment import environment_of, with_judge_secrets
 from lcc_daemon.figures import Figures
 from lcc_daemon.plan import HandOver, Replace, to_stdout
 from lcc_daemon.protocol import Answer, Request
@@ -30,7 +30,7 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
 
 
 def _decide(request: Request, call: Call, services: Services) -> Done:
-    env = environment_of(request, services.env)
+    env = environment_of(request)
     try:
         event = read_event(request.body)
         config = load_config(env, event.options)
@@ -41,6 +41,7 @@ def _decide(request: Request, call: Call, services: Services) -> Done:
         return hand_over("config", str(error))
     if config.provider != "rules":
         call.more_time(int(config.judge_timeout_s * 1000) + TIME_AFTER_JUDGE_MS)
+        env = with_judge_secrets(env, config.provider, request, call)
     report_path = services.keepers.report_path(state_folder(env), event.session_id)
     lent = Help(
         ports=_ports(config, event, env, services),
@@ -66,7 +67,7 @@ def _ports(config: Config, event: Event, env: Mapping[str, str], services: Servi
         environ=env,
         stash_folder=Path(config.stash_dir) if config.stash_dir else None,
         stash_source=event.transcript_path if event.transcript_path.startswith("/") else None,
-        judge_client=services.judge.get,
+        judge_client=lambda: services.judges.get(env),
     )
 
 

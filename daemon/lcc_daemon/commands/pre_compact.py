@@ -22,7 +22,7 @@ from lcc_daemon.sessions import SessionFileError
 def answer(request: Request, call: Call, services: Services) -> Answer:
     """The guide's text for the summariser; nothing for a sub-agent's compaction, or where lcc is switched off."""
     hook = read_hook_input(request)
-    env = environment_of(request, services.env)
+    env = environment_of(request)
     if hook.agent_id or not hook.transcript_path.startswith("/") or not hook.cwd.startswith("/"):
         return Answer()
     try:

@@ -25,7 +25,7 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
         services.sessions.follow(hook.session_id, Path(hook.transcript_path))
     if hook.source != "compact":
         return Answer()
-    state = state_folder(environment_of(request, services.env))
+    state = state_folder(environment_of(request))
     return Answer(services.keepers.take_back(services.keepers.guide_folder(state, hook.session_id)))
 
 

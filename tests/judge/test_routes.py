@@ -1,0 +1,139 @@
+"""How a judge's server is reached: never through a proxy to this machine, and never by another session's settings."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+from judge.system_one_server import always, http, system_one
+
+from lcc.judge.addresses import is_loopback, proxy_for
+from lcc.judge.client import Failure, Stop, SystemOneClient, build_client
+from lcc.judge.settings import Server
+
+PROXIES = {"HTTP_PROXY": "http://proxy.example:3128", "https_proxy": "secure.example:3129"}
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1", "127.1", "127.0.1", "0177.0.0.1", "0x7f.0.0.1", "0x7f000001", "2130706433", "017700000001",
+        "127.255.255.254", "[::1]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "localhost",
+        "LocalHost", "localhost.", "judge.localhost", "\uff11\uff12\uff17.0.0.1",
+    ],
+)  # fmt: skip
+def test_this_machine_in_any_spelling(host: str) -> None:
+    """By name or address, however it is written: no proxy comes between, whatever the environment says."""
+    url = f"http://{host}:8000/v1/systemone"
+    assert is_loopback(url)
+    assert proxy_for(url, {**PROXIES, "ALL_PROXY": "http://all.example"}) is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "ip6-localhost", "localhost.localdomain"])
+def test_what_mostly_is_this_machine_uses_no_proxy_and_gets_no_key_in_clear(host: str) -> None:
+    """A proxy would ask itself there; but only what must be this machine counts as it."""
+    assert proxy_for(f"http://{host}:8000", PROXIES) is None
+    assert not is_loopback(f"http://{host}:8000")
+
+
+@pytest.mark.parametrize("host", ["judge.example", "10.0.0.1", "127.0.0.1.example", "notlocalhost", "[fe80::1]"])
+def test_other_machines_use_the_proxy(host: str) -> None:
+    """Small letters count first; a proxy without a scheme is an http one."""
+    assert proxy_for(f"http://{host}", PROXIES) == ("HTTP_PROXY", "http://proxy.example:3128")
+    assert proxy_for(f"https://{host}", PROXIES) == ("https_proxy", "http://secure.example:3129")
+    assert proxy_for(f"https://{host}", {"ALL_PROXY": "http://a.example"}) == ("ALL_PROXY", "http://a.example")
+
+
+@pytest.mark.parametrize(
+    ("entries", "direct"),
+    [
+        ("*", True),
+        ("judge.example", True),
+        (".example", True),
+        ("*.example", True),
+        ("EXAMPLE", True),
+        ("judge.example:8443", True),
+        ("judge.example:1", False),
+        ("other.example, judge.example ,x", True),
+        ("udge.example", False),
+        (", ,", False),
+        ("10.0.0.0/8", False),
+    ],
+)
+def test_the_exceptions_of_no_proxy(entries: str, direct: bool) -> None:
+    """Names and all below them, a port where one is named."""
+    found = proxy_for("https://judge.example:8443/v1", {**PROXIES, "NO_PROXY": entries})
+    assert (found is None) is direct
+
+
+def test_networks_in_no_proxy() -> None:
+    """An address is excepted by its network too."""
+    assert proxy_for("http://10.1.2.3", {**PROXIES, "no_proxy": "10.0.0.0/8"}) is None
+    assert proxy_for("http://11.1.2.3", {**PROXIES, "no_proxy": "10.0.0.0/8"}) is not None
+
+
+def asked(url: str, environ: dict[str, str]) -> object:
+    """One question through a client of this environment."""
+    with build_client(environ) as client:
+        server = Server("jev", url, "m", "the-key")
+        return SystemOneClient(server, client, Stop(0)).is_reachable() or client.post(url, content=b"{}").status_code
+
+
+def test_only_the_environment_that_is_given_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of this process's own environment is not used, one of the session's is."""
+    with system_one(always()) as own, system_one(lambda asked: http(418, {})) as sessions:
+        for name in ("HTTP_PROXY", "ALL_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, own.url)
+        assert asked("http://judge.example/v1/systemone", {"HTTP_PROXY": sessions.url}) == 418
+        assert own.asked == []
+        assert [each.path for each in sessions.asked] == ["http://judge.example/v1/systemone"]
+
+
+def test_a_spelling_that_resolves_to_this_machine_is_really_reached_directly() -> None:
+    """Not only the rule: the connection itself."""
+    with system_one(lambda asked: http(418, {})) as server, system_one(always()) as proxy:
+        port = server.url.rpartition(":")[2]
+        for host in ("127.1", "2130706433", "0x7f000001", "localhost"):
+            assert asked(f"http://{host}:{port}/v1/systemone", {"ALL_PROXY": proxy.url}) == 418
+        assert proxy.asked == []
+
+
+def test_no_cookie_goes_from_one_pass_to_the_next() -> None:
+    """What a server set for one session is not sent with another's."""
+    with system_one(lambda asked: http(200, {}, Set_Cookie="who=first; Path=/")) as server, build_client({}) as client:
+        for _ in range(2):
+            client.post(f"{server.url}/v1/systemone", content=b"{}")
+        assert len(server.asked) == 2
+        assert all("cookie" not in each.headers for each in server.asked)
+
+
+@pytest.mark.parametrize(
+    ("environ", "named"),
+    [
+        ({"ALL_PROXY": "socks5://user:word@127.0.0.1:1"}, "ALL_PROXY"),
+        ({"HTTPS_PROXY": "ftp://user:word@h"}, "HTTPS_PROXY"),
+        ({"https_proxy": "http://user:word@[::"}, "https_proxy"),
+        ({"SSL_CERT_FILE": "/nowhere/word.pem"}, "SSL_CERT_FILE"),
+        ({"SSL_CERT_FILE": "/dev/null"}, "SSL_CERT_FILE"),
+        ({"SSL_CERT_DIR": "/nowhere/word"}, "SSL_CERT_DIR"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_a_failure_that_names_them(environ: dict[str, str], named: str) -> None:
+    """Nothing is raised; the variable is named, and a password in it is not."""
+    with build_client(environ) as client:
+        server = Server("jev", "https://judge.example/v1/systemone", "m", "the-key")
+        found = SystemOneClient(server, client, Stop(float("inf"))).ask(b"{}")
+    assert isinstance(found, Failure)
+    assert named in found.text
+    assert "user:word" not in found.text
+    assert not found.connected
+
+
+def test_an_empty_folder_of_certificates_trusts_nobody(tmp_path: Path) -> None:
+    """No fall-back to other certificates than those that were named."""
+    with build_client({"SSL_CERT_DIR": str(tmp_path)}) as client, socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.listen()
+        with pytest.raises(httpx.TransportError):
+            client.get(f"https://127.0.0.1:{listener.getsockname()[1]}/", timeout=0.5)
