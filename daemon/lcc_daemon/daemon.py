@@ -89,7 +89,7 @@ class Daemon:
         self._instance = instance
         self._env = env
         self._log = log
-        self._stats = Stats(state_folder(env) / "saved.json")
+        self._stats = Stats()
         self._services = build_services(instance.folder, env, self._stats, log)
         self._dispatcher = Dispatcher(self._services)
         self._started = time.monotonic()
@@ -191,7 +191,6 @@ class Daemon:
         except ConfigError as error:
             problem = str(error)
         left = self.idle_left()
-        saved = self._stats.saved()
         return {
             "state": "stopping" if server.stopping else "busy" if busy else "running",
             "pid": os.getpid(),
@@ -211,7 +210,6 @@ class Daemon:
             "latency_ms": self._stats.latency(),
             "busy": busy,
             "sessions": self._services.sessions.listing(),
-            "bytes_saved": {"today": saved["today"], "ever": saved["ever"]},
             "last_error": self._stats.last_error,
             "memory_mb": _memory_mb(),
             "cpu_s": round(time.process_time(), 3),

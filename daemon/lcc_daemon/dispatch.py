@@ -55,7 +55,7 @@ class Dispatcher:
 
     def close(self) -> None:
         """Finish what is written in the background, within a limit; drop connections."""
-        self._services.background.submit(self._services.stats.settle)
+        self._services.background.submit(self._services.saved.settle)
         if not self._services.background.close(CLOSE_SECONDS):
             self._services.log.warning("left undone: what was to be written in the background")
         self._services.judges.close()

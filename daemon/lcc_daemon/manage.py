@@ -15,6 +15,7 @@ from lcc.config import config_file, state_folder
 from lcc_daemon.keepers import read_hook_times
 from lcc_daemon.lifecycle import is_held, other_sockets, process_on_file
 from lcc_daemon.protocol import BUILD, HEADER_LIMIT, HOOKS, PROTOCOL, frame
+from lcc_daemon.saved import SavedBytes
 from lcc_hook.client import (
     AbsentError,
     GiveUpError,
@@ -41,16 +42,18 @@ def status(folder: bytes, env: Mapping[str, str]) -> Status:
 
     Never starts anything; the caller's alarm bounds it.
     """
-    times = read_hook_times(state_folder(env))
+    state = state_folder(env)
+    times, saved = read_hook_times(state), SavedBytes(state).saved()
     found: Status = {
         "state": "not running",
         "build": BUILD,
         "protocol": PROTOCOL,
         "socket": name_of(socket_path(folder)),
         "runtime_folder": name_of(folder),
-        "log": str(state_folder(env) / "daemon.log"),
+        "log": str(state / "daemon.log"),
         "config": str(config_file(env)),
         "hooks": {command: times[command] for command in HOOKS if command in times},
+        "bytes_saved": {"today": saved["today"], "ever": saved["ever"]},
         "environment": environment_state(folder, {os.fsencode(key): os.fsencode(env[key]) for key in env}),
     }
     try:

@@ -15,6 +15,7 @@ from lcc_daemon.background import Background
 from lcc_daemon.figures import TokenBook
 from lcc_daemon.judge_clients import JudgeClients
 from lcc_daemon.keepers import Keepers
+from lcc_daemon.saved import SavedByState
 from lcc_daemon.sessions import Sessions
 from lcc_daemon.stats import Stats
 
@@ -75,6 +76,7 @@ class Services:
     env: Mapping[str, str]
     log: logging.Logger
     stats: Stats
+    saved: SavedByState
     background: Background
     keepers: Keepers
     book: TokenBook
@@ -103,6 +105,7 @@ def build_services(folder: bytes, env: Mapping[str, str], stats: Stats, log: log
         env=env,
         log=log,
         stats=stats,
+        saved=SavedByState(stats.error),
         background=background,
         keepers=Keepers(background, log),
         book=book,

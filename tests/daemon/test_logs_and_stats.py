@@ -14,8 +14,10 @@ import pytest
 from daemon.daemon_world import MARKER
 
 from lcc.private_files import write_private
+from lcc_daemon import saved as saved_module
 from lcc_daemon import stats as stats_module
 from lcc_daemon.logs import FILES_KEPT, failure_of, open_log
+from lcc_daemon.saved import SavedBytes
 from lcc_daemon.stats import Stats
 
 
@@ -78,7 +80,7 @@ def test_a_failure_is_told_by_type_and_place_and_never_by_its_message(tmp_path: 
 
 def test_percentiles_are_of_the_newest_requests(tmp_path: Path) -> None:
     """None before the first; then the value that so many requests did not exceed."""
-    stats = Stats(tmp_path / "saved.json")
+    stats = Stats()
     assert stats.latency() == {"p50": None, "p95": None, "p99": None}
     for value in range(1, 101):
         stats.served(float(value))
@@ -91,13 +93,13 @@ def test_percentiles_are_of_the_newest_requests(tmp_path: Path) -> None:
 def test_what_is_saved_adds_up_over_processes_and_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two daemons add at the same time and nothing is lost; the next day starts at nothing, and ever goes on."""
     file = tmp_path / "state" / "saved.json"
-    monkeypatch.setattr(stats_module, "LOCK_SECONDS", 30.0)
+    monkeypatch.setattr(saved_module, "LOCK_SECONDS", 30.0)
     left: list[int] = []
 
     def add() -> None:
-        stats = Stats(file)
+        stats = SavedBytes(file.parent)
         for _ in range(25):
-            stats.add_saved(10)
+            stats.add(10)
         left.append(stats.settle())
 
     threads = [threading.Thread(target=add) for _ in range(8)]
@@ -105,11 +107,11 @@ def test_what_is_saved_adds_up_over_processes_and_days(tmp_path: Path, monkeypat
         thread.start()
     for thread in threads:
         thread.join()
-    assert (Stats(file).saved()["ever"], sum(left)) == (2000, 0)
-    monkeypatch.setattr(stats_module, "_today", lambda: "2199-01-01")
-    assert Stats(file).saved()["today"] == 0
-    Stats(file).add_saved(5)
-    saved = Stats(file).saved()
+    assert (SavedBytes(file.parent).saved()["ever"], sum(left)) == (2000, 0)
+    monkeypatch.setattr(saved_module, "_today", lambda: "2199-01-01")
+    assert SavedBytes(file.parent).saved()["today"] == 0
+    SavedBytes(file.parent).add(5)
+    saved = SavedBytes(file.parent).saved()
     assert (saved["today"], saved["ever"]) == (5, 2005)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -119,14 +121,14 @@ def test_a_damaged_file_of_figures_starts_again(tmp_path: Path, content: bytes) 
     """Figures are not worth a failure."""
     file = tmp_path / "saved.json"
     file.write_bytes(content)
-    Stats(file).add_saved(3)
+    SavedBytes(file.parent).add(3)
     assert json.loads(file.read_bytes())["ever"] == 3
 
 
 def test_figures_that_cannot_be_written_are_let_go(tmp_path: Path) -> None:
     """A full disk or a folder that is a file does not fail a compaction."""
     (tmp_path / "state").write_text("a file")
-    Stats(tmp_path / "state" / "saved.json").add_saved(3)
+    SavedBytes(tmp_path / "state").add(3)
 
 
 def test_a_private_write_is_whole_or_not_there(tmp_path: Path) -> None:

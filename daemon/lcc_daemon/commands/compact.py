@@ -56,7 +56,7 @@ def _decide(request: Request, call: Call, services: Services) -> Done:
         services.background.submit(_log_pass, done.report, env, services)
     if isinstance(done.plan, Replace) and not call.cancelled.is_set():
         services.compacted.add((event.session_id, event.agent_id))
-        services.background.submit(services.stats.add_saved, done.saved_bytes)
+        services.background.submit(services.saved.add, state_folder(env), done.saved_bytes)
         services.keepers.forget_to_give_back(services.keepers.guide_folder(state_folder(env), event.session_id))
     return done
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lcc_daemon.commands.hook_input import read_hook_input
-from lcc_daemon.keepers import file_name
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
@@ -12,5 +11,5 @@ from lcc_daemon.services import Services
 def answer(request: Request, call: Call, services: Services) -> Answer:
     hook = read_hook_input(request)
     services.sessions.unfollow(hook.session_id)
-    services.log.info("session %s ended", file_name(hook.session_id, "?"))
+    services.log.info("a session ended")
     return Answer()
