@@ -73,8 +73,9 @@ def _parameter(row: Row, default: object) -> inspect.Parameter:
         hint = str | None if default is None else str
     elif row.kind == "texts":
         hint, shown = list[str], list(row.default) if isinstance(row.default, tuple) else []
+    metavar = option.metavar or ("TEXT" if row.kind == "texts" else None)
     names = [name for name in (option.short, option.flag) if name]
-    info = typer.Option(*names, metavar=option.metavar, help=option.flag_help or option.help)
+    info = typer.Option(*names, metavar=metavar, help=option.flag_help or option.help)
     return inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=shown, annotation=Annotated[hint, info])
 
 

@@ -57,7 +57,9 @@ def _takes_options(tool: Callable[..., CallToolResult]) -> Callable[..., CallToo
 
 def _field(row: Row) -> inspect.Parameter:
     option = row.option
-    about = Field(description=option.help, ge=option.low, le=option.high)
+    # Nothing is taken for another type: true is no number.
+    strict = True if row.kind in ("switch", "whole", "number") else None
+    about = Field(description=option.help, ge=option.low, le=option.high, strict=strict)
     return inspect.Parameter(
         row.name,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,

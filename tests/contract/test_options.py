@@ -8,13 +8,16 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import anyio
 import pytest
+import typer
 from cli.cli_world import ROOT, lay_out
 
+from lcc.commands import flags
 from lcc.config import Config, ConfigError, load_config
-from lcc.contract.option import Row
+from lcc.contract.option import Option, Row, row_of
 from lcc.contract.options import LiveOptions, PassOptions, RequestError, config_rows, table
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript
 
@@ -159,6 +162,84 @@ def test_a_form_field_has_a_title_words_and_the_live_default() -> None:
     for name, field in form.items():
         assert field["title"]
         assert field["description"].endswith(".")
-        assert field["default"] == getattr(Config(), name)
+        live = getattr(Config(), name)
+        assert field["default"] == (list(live) if isinstance(live, tuple) else live)
     defaults = {name: field["default"] for name, field in form.items()}
     assert load_config({"HOME": "/nonexistent"}, defaults) == Config()
+
+
+PROTECTED = row_of(
+    "protect", Annotated[tuple[str, ...], Option("What is never touched.", flag="--protect", in_mcp=True)], ()
+)
+"""A list of texts, as a row of the table."""
+
+
+@pytest.mark.parametrize("value", WRONG["texts"], ids=repr)
+def test_a_list_of_texts_is_checked(value: object) -> None:
+    """Each of its parts; a text alone is no list of its letters."""
+    with pytest.raises(RequestError, match=r"^protect: .* is not a list of texts$"):
+        PROTECTED.checked(value)
+
+
+def test_a_list_of_texts_is_taken_from_every_form() -> None:
+    """A list, a tuple, or one text with commas or lines, as variables and the plugin's form have it."""
+    assert PROTECTED.checked(["src/**", "a b"]) == PROTECTED.checked(("src/**", "a b")) == ("src/**", "a b")
+    assert PROTECTED.from_text("src/**, a b") == PROTECTED.from_text("src/**\na b\n") == ("src/**", "a b")
+    assert PROTECTED.checked([]) == PROTECTED.from_text(" ") == ()
+
+
+def test_a_list_of_texts_is_a_flag_that_may_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time it adds one; a command that is not given it has none."""
+    monkeypatch.setattr(flags, "table", lambda options: {"protect": PROTECTED})
+    seen: list[flags.Given] = []
+    app = typer.Typer()
+
+    @app.command()
+    @flags.takes_options("protect")
+    def command(given: flags.Given) -> None:
+        seen.append(given)
+
+    for words in (["--protect", "a", "--protect", "b, c"], []):
+        app(words, standalone_mode=False)
+    assert [PROTECTED.checked(given.values["protect"]) for given in seen] == [("a", "b, c"), ()]
+    assert [given.flags for given in seen] == [("--protect",), ()]
+
+
+MISTAKEN = [
+    ("preserve_recent", True),
+    ("preserve_recent", 1.5),
+    ("threshold", True),
+    ("threshold", 2),
+    ("disk_check", "perhaps"),
+    ("disk_check", 1),
+    ("provider", "oracle"),
+    ("workspace_root", 5),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), MISTAKEN)
+def test_mcp_refuses_a_wrong_value_by_its_name(name: str, value: object, tmp_path: Path) -> None:
+    """The tool's error names the field; nothing is read."""
+    pytest.importorskip("mcp", reason="the MCP server is an optional extra")
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    from lcc.mcp.server import build_server
+
+    with pytest.raises(ToolError, match=name):
+        anyio.run(build_server().call_tool, "compact_transcript", {"path": str(tmp_path / "none"), name: value})
+
+
+def test_mcp_offers_what_the_table_says() -> None:
+    """Its names, its words, its default and its choices, for each option that MCP has, and no other."""
+    pytest.importorskip("mcp", reason="the MCP server is an optional extra")
+    from lcc.mcp.server import build_server
+
+    (tool,) = [tool for tool in anyio.run(build_server().list_tools) if tool.name == "compact_transcript"]
+    fields = tool.input_schema["properties"]
+    offered = {row.name: row for row in ROWS if row.option.in_mcp}
+    assert fields.keys() == {"path", "output", "report", *offered}
+    for name, row in offered.items():
+        default = row.default if row.option.mcp_default is None else row.option.mcp_default
+        assert (fields[name]["description"], fields[name]["default"]) == (row.option.help, default)
+        assert tuple(fields[name].get("enum", ())) == row.choices
+        assert fields[name].get("minimum") == row.option.low
