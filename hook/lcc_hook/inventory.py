@@ -117,7 +117,7 @@ OLDER: dict[str, tuple[str, ...]] = {
     "hook_stopped_continuation": ("A hook stopped the work", "hookName", "message"),
     "hook_success": ("What a hook printed", "hookName", "content"),
     "invoked_skills": ("Skills in use, whose guidelines go on holding; they are not to be run again", "skills"),
-    "mcp_resource": ("A resource of an MCP server, and what it holds", "server", "uri", "content.contents"),
+    "mcp_resource": ("What a resource of an MCP server holds", "content.contents.text"),
     "memory_update": ("The memory folder changed", "source", "summary", "paths"),
     "nested_memory": ("Rules of a folder that the work touches", "content.path", "content.content"),
     "opened_file_in_ide": ("The user opened this file in the editor", "filename"),
@@ -154,7 +154,6 @@ OLDER: dict[str, tuple[str, ...]] = {
         "taskListPath",
     ),
     "teammate_mailbox": ("Messages of the team", "messages"),
-    "todo_reminder": ("The list of things to do, as it stood then", "content"),
     "ultrathink_effort": ("The user asks for deep thought",),
 }
 """Attachments that older clients wrote without what was sent: the words that stand above them, and the fields that
@@ -202,7 +201,7 @@ ATTACHMENTS = {
         fork_briefing inlined_image_paths instructions language linked_plugin_tools_note
         output_limit_note output_style_instructions peer_mention plugin_note prefix_delta proactivity
         read_truncation_notice repl_mcp_needs_auth repl_mcp_servers sandbox_instructions
-        secondary_reminder silent_turn_reminder skill_mention thread_state tool_hosts_correction
+        secondary_reminder silent_turn_reminder skill_mention thread_state todo_reminder tool_hosts_correction
         tool_hosts_notice tool_search_usage_reminder ultra_effort_enter ultra_effort_exit
         unknown_command_fallback widget_context_hint workflow_keyword_request
         workflow_size_guideline_change

@@ -72,11 +72,14 @@ def is_source(value: Row) -> bool:
 
 
 def field_at(value: Json, path: str) -> Json:
-    """The value at a dotted path; None where the way ends."""
+    """The value at a dotted path, of a list those of its members; None where the way ends."""
     for key in path.split("."):
-        if not isinstance(value, dict):
+        if isinstance(value, list):
+            value = [each.get(key) for each in value if isinstance(each, dict)]
+        elif isinstance(value, dict):
+            value = value.get(key)
+        else:
             return None
-        value = value.get(key)
     return value
 
 

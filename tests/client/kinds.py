@@ -100,9 +100,9 @@ OLDER: dict[str, Block] = {
     },
     "mcp_resource": {
         "server": "s",
-        "uri": mark("mcp_resource", "uri"),
+        "uri": "UNSENT",
         "name": "UNSENT",
-        "content": {"contents": [{"uri": "u://x", "text": mark("mcp_resource")}]},
+        "content": {"contents": [{"uri": "UNSENT", "text": mark("mcp_resource")}]},
     },
     "memory_update": {"source": "dream", "summary": mark("memory_update"), "paths": [mark("memory_update", "path")]},
     "nested_memory": {
@@ -165,12 +165,8 @@ ELSEWHERE: dict[str, Block] = {
         "taskListPath": mark("team_context", "tasks"),
     },
     "teammate_mailbox": {"messages": [{"from": "b", "text": mark("teammate_mailbox"), "timestamp": "t"}]},
-    "todo_reminder": {
-        "content": [{"content": mark("todo_reminder"), "status": "pending", "activeForm": "UNSENT"}],
-        "itemCount": 1,
-    },
 }
-"""Those that the client sends where teams, skills of a plugin or the older list of things to do are in use."""
+"""Those that the client sends only where a team is at work, or from a folder of the project's."""
 
 SERVER_TOOLS: dict[str, Block] = {
     "server_tool_use": {"id": "srv_1", "name": "web_search", "input": {"query": mark("server_tool_use")}},

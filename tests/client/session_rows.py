@@ -18,25 +18,28 @@ class SessionFile:
         self._parent: str | None = None
         self._results: dict[str, str] = {}
 
-    def _add(self, kind: str, message: dict[str, Any], **more: Any) -> None:
+    def row(self, kind: str, **fields: Any) -> None:
+        """A row of any kind, behind the one before."""
         row = str(uuid.uuid4())
         self._rows.append(
             {
                 "parentUuid": self._parent,
                 "isSidechain": False,
                 "type": kind,
-                "message": message,
                 "uuid": row,
                 "timestamp": "2026-01-01T00:00:00.000Z",
-                **more,
                 "userType": "external",
                 "cwd": str(self.project),
                 "sessionId": self.id,
                 "version": "2.1.332",
                 "gitBranch": "HEAD",
+                **fields,
             }
         )
         self._parent = row
+
+    def _add(self, kind: str, message: dict[str, Any], **more: Any) -> None:
+        self.row(kind, message=message, **more)
 
     def user(self, text: str) -> None:
         """A prompt."""
@@ -74,6 +77,11 @@ class SessionFile:
         self._results[call_id] = text
         block = {"tool_use_id": call_id, "type": "tool_result", "content": text}
         self._add("user", {"role": "user", "content": [block]}, sourceToolAssistantUUID=self._parent)
+
+    def result_parts(self, call_id: str, parts: list[dict[str, Any]], *beside: dict[str, Any]) -> None:
+        """The result of the call that came last, in parts, and what stands beside it in its row."""
+        block = {"tool_use_id": call_id, "type": "tool_result", "content": parts}
+        self._add("user", {"role": "user", "content": [block, *beside]}, sourceToolAssistantUUID=self._parent)
 
     def results(self) -> dict[str, str]:
         """The text of each result, by call id."""
