@@ -7,12 +7,27 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from odd_files import Holder, holders, never_waits
 
 ALLOWED_SKIP = "shared session"
 
 # A run that was started in the background of a shell ignores Ctrl-C, and so would every program that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def hold() -> Iterator[Holder]:
+    """Has another process hold a lock until the test ends, or kills it."""
+    with holders() as holder:
+        yield holder
+
+
+@pytest.fixture
+def in_time() -> Iterator[None]:
+    """The test fails where it waits for what never comes."""
+    with never_waits():
+        yield
 
 
 def _unexpected_skips(reporter: pytest.TerminalReporter) -> Iterator[str]:

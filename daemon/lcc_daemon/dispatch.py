@@ -55,7 +55,12 @@ class Dispatcher:
 
     def close(self) -> None:
         """Finish what is written in the background, within a limit; drop connections."""
-        self._services.background.submit(self._services.saved.settle)
+        self._services.background.submit(self._settle)
         if not self._services.background.close(CLOSE_SECONDS):
             self._services.log.warning("left undone: what was to be written in the background")
         self._services.judges.close()
+
+    def _settle(self) -> None:
+        left = self._services.saved.settle()
+        if left:
+            self._services.log.warning("%d bytes saved could not be counted", left)

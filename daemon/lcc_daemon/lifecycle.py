@@ -70,11 +70,12 @@ def take_place(folder: bytes) -> Instance:
         path = socket_path(folder)
         make_folder(os.path.dirname(path))
         listener = _bind(path)
+        _write_small(file_of(folder, "pid"), b"%d %s" % (os.getpid(), start_of(os.getpid())))
     except GiveUpError as gave:
         raise StartError(gave.say) from None
     except OSError as error:
-        raise StartError(f"{name_of(folder)}: {error.strerror}") from None
-    _write_small(file_of(folder, "pid"), b"%d %s" % (os.getpid(), start_of(os.getpid())))
+        named = error.filename if isinstance(error.filename, str | bytes) else folder
+        raise StartError(f"{name_of(os.fsencode(named))}: {error.strerror}") from None
     inode = _inode(path)
     if inode is None:
         raise StartError(f"{name_of(path)} went away while it was made")

@@ -8,14 +8,13 @@ import os
 import re
 import resource
 import signal
-import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from odd_files import Holder, in_place
 
 from lcc.private_files import (
     Beside,
@@ -34,45 +33,7 @@ from lcc.private_files import (
     write_private,
 )
 
-HOLD = """
-import fcntl, os, sys, time
-place = sys.argv[1]
-flags = os.O_RDONLY if os.path.isdir(place) else os.O_RDWR | os.O_CREAT
-fcntl.flock(os.open(place, flags, 0o600), fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(600)
-"""
-
-
-@pytest.fixture(autouse=True)
-def in_time() -> Iterator[None]:
-    """Whatever waits on a pipe, a device or a lock is interrupted, and so fails."""
-
-    def too_long(number: int, frame: object) -> None:
-        raise AssertionError("this waited")
-
-    before = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(20)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-
-
-def in_place(kind: str, path: Path) -> None:
-    """Put something that is no regular file at ``path``."""
-    if kind == "a folder":
-        path.mkdir()
-    elif kind == "a pipe":
-        os.mkfifo(path)
-    elif kind == "a socket":
-        short = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(f"/proc/self/fd/{short}/{path.name}" if sys.platform == "linux" else str(path))
-        os.close(short)
-    elif kind == "a device":
-        path.symlink_to("/dev/zero")
-    elif kind == "a terminal":
-        path.symlink_to("/dev/tty")
+pytestmark = pytest.mark.usefixtures("in_time")
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a pipe", "a socket", "a device", "a terminal"])
@@ -270,31 +231,11 @@ def test_only_old_regular_files_with_names_of_ours_are_removed(tmp_path: Path) -
 # ---------------------------------------------------------------- locks
 
 
-@pytest.fixture
-def holder(tmp_path: Path) -> Iterator[Callable[[Path], subprocess.Popen[str]]]:
-    """Another process that holds a lock until it ends."""
-    started: list[subprocess.Popen[str]] = []
-
-    def hold(place: Path) -> subprocess.Popen[str]:
-        process = subprocess.Popen([sys.executable, "-c", HOLD, str(place)], stdout=subprocess.PIPE, text=True)
-        started.append(process)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        return process
-
-    yield hold
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
 @pytest.mark.parametrize("place", ["a file", "a folder"])
-def test_a_held_lock_is_waited_for_so_long_and_then_named(
-    tmp_path: Path, holder: Callable[[Path], subprocess.Popen[str]], place: str
-) -> None:
+def test_a_held_lock_is_waited_for_so_long_and_then_named(tmp_path: Path, hold: Holder, place: str) -> None:
     is_folder = place == "a folder"
     path = tmp_path if is_folder else tmp_path / "lock"
-    process = holder(path)
+    process = hold(path)
     os.kill(process.pid, signal.SIGSTOP)  # Ctrl-Z: alive, and letting go of nothing
     for seconds in (0.0, 0.1):
         began = time.monotonic()
@@ -306,8 +247,8 @@ def test_a_held_lock_is_waited_for_so_long_and_then_named(
         pass
 
 
-def test_a_lock_is_waited_for_until_it_is_free(tmp_path: Path, holder: Callable[[Path], subprocess.Popen[str]]) -> None:
-    process = holder(tmp_path / "lock")
+def test_a_lock_is_waited_for_until_it_is_free(tmp_path: Path, hold: Holder) -> None:
+    process = hold(tmp_path / "lock")
     killer = subprocess.Popen(["sh", "-c", f"sleep 0.2; kill -9 {process.pid}"])
     with killer, locked(tmp_path / "lock", "it", seconds=10):
         assert process.wait(10) == -signal.SIGKILL

@@ -26,7 +26,13 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
     done = _decide(request, call, services)
     reason = done.plan.reason if isinstance(done.plan, HandOver) else "replace"
     services.log.info("compact: %s, %d results removed, %d bytes", reason, done.removed, done.saved_bytes)
-    return Answer(to_stdout(done.encoded, services.parts_folder))
+    try:
+        return Answer(to_stdout(done.encoded, services.parts_folder))
+    except OSError as error:
+        services.stats.error(f"parts: {error.strerror}")
+        services.log.warning("compact: handed over: a part of the plan cannot be written: %s", error.strerror)
+        say = f"the plan is too long for one answer, and {services.parts_folder} cannot be written: {error.strerror}"
+        return Answer(hand_over("parts", say).encoded)
 
 
 def _decide(request: Request, call: Call, services: Services) -> Done:

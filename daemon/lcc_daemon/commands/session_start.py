@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -18,7 +19,7 @@ PLUGIN_DATA_BYTES = 4096
 
 def answer(request: Request, call: Call, services: Services) -> Answer:
     hook = read_hook_input(request)
-    _remember_plugin_data(services.folder, request.env.get("CLAUDE_PLUGIN_DATA", ""))
+    _remember_plugin_data(services.folder, request.env.get("CLAUDE_PLUGIN_DATA", ""), services.log)
     if hook.agent_id:
         return Answer()
     if hook.session_id and hook.transcript_path.startswith("/"):
@@ -29,8 +30,11 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
     return Answer(services.keepers.take_back(services.keepers.guide_folder(state, hook.session_id)))
 
 
-def _remember_plugin_data(folder: bytes, data: str) -> None:
+def _remember_plugin_data(folder: bytes, data: str, log: logging.Logger) -> None:
     """Leave the plugin's data folder for the processes that Claude Code does not tell it."""
     kept, line = folder + b"/plugin-data", os.fsencode(data) + b"\n"
     if data.startswith("/") and read_or_none(kept, PLUGIN_DATA_BYTES) != line:
-        write_private(kept, line, durable=False)
+        try:
+            write_private(kept, line, durable=False)
+        except OSError as error:
+            log.warning("plugin-data: %s", error.strerror)
