@@ -139,9 +139,10 @@ def _guides(folder: Path) -> list[Path]:
     found: list[tuple[float, Path]] = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            names = os.listdir(entry.path) if entry.is_dir(follow_symlinks=False) else []
-            if _USER_MESSAGES in names and _SAFE_ID.match(entry.name) and all(map(_IN_A_GUIDE.fullmatch, names)):
-                found.append((entry.stat().st_mtime, Path(entry.path)))
+            with contextlib.suppress(OSError):  # one that is not ours may be closed to us
+                names = os.listdir(entry.path) if entry.is_dir(follow_symlinks=False) else []
+                if _USER_MESSAGES in names and _SAFE_ID.match(entry.name) and all(map(_IN_A_GUIDE.fullmatch, names)):
+                    found.append((entry.stat().st_mtime, Path(entry.path)))
     return [path for _, path in sorted(found)]
 
 
@@ -152,6 +153,6 @@ def _hooks_in(file: Path) -> dict[str, str] | None:
     except (FileNotFoundError, ValueError):
         return {}
     if not isinstance(known, dict):
-        return {}
+        return None if known else {}
     is_ours = all(isinstance(value, str) and _WHEN.fullmatch(value) for value in known.values())
     return known if is_ours else None

@@ -58,11 +58,11 @@ class SavedBytes:
             self._waiting += size
             self._write(seconds)
 
-    def settle(self) -> int:
+    def settle(self, seconds: float = LOCK_SECONDS) -> int:
         """Before the end: write what still waits. Returns how many bytes could not be counted."""
         with self._guard:
             if self._waiting:
-                self._write(LOCK_SECONDS)
+                self._write(seconds)
             return self._waiting
 
     def _write(self, seconds: float) -> None:
@@ -92,10 +92,10 @@ class SavedByState:
             saved = self._known.setdefault(state, SavedBytes(state, self._on_problem))
         saved.add(size)
 
-    def settle(self) -> None:
-        """Before the end: write what still waits."""
-        for saved in list(self._known.values()):
-            saved.settle()
+    def settle(self) -> int:
+        """Before the end: write what still waits, in a second for all. Returns how many bytes could not be counted."""
+        until = time.monotonic() + LOCK_SECONDS
+        return sum(saved.settle(max(0.0, until - time.monotonic())) for saved in list(self._known.values()))
 
 
 def _read(file: Path) -> Saved:
@@ -108,7 +108,7 @@ def _read(file: Path) -> Saved:
         found = orjson.loads(content)
     except ValueError:
         return _nothing()
-    if isinstance(found, dict) and found and not found.keys() & Saved.__annotations__.keys():
+    if found and not (isinstance(found, dict) and found.keys() & Saved.__annotations__.keys()):
         raise OSError(errno.EEXIST, "some other program's file", str(file))
     try:
         saved: Saved = {"today": int(found["today"]), "ever": int(found["ever"]), "day": str(found["day"])}

@@ -45,7 +45,7 @@ def modified(path: bytes) -> float:
 def is_locked(path: bytes) -> bool:
     """Whether somebody holds the lock file ``path``."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return False
     try:

@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 import time
+from collections.abc import Iterator
 from types import TracebackType
 
 from lcc.private_files.reading import AnyPath, usable_path
@@ -55,7 +56,8 @@ class Beside:
         if self._descriptor < 0:
             self._is_there = True  # said before it is true, so that a signal at any moment finds what to take away
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._descriptor = os.open(self._beside, flags, PRIVATE_FILE)
+            with self._named_in_errors():
+                self._descriptor = os.open(self._beside, flags, PRIVATE_FILE)
         write_all(self._descriptor, content)
 
     def finish(self) -> None:
@@ -72,7 +74,8 @@ class Beside:
         """Put the file in its place, and make that last. Raises ``OSError``."""
         if self._descriptor >= 0 or not self._is_there:
             self.finish()
-        os.replace(self._beside, self.path)
+        with self._named_in_errors():
+            os.replace(self._beside, self.path)
         self._is_there = False
         if self._durable:
             sync_folder(self._folder)
@@ -84,6 +87,14 @@ class Beside:
             with contextlib.suppress(OSError):
                 os.unlink(self._beside)
             self._is_there = False
+
+    @contextlib.contextmanager
+    def _named_in_errors(self) -> Iterator[None]:
+        """An error names the file, and not what stands beside its place."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.path) from None
 
     def _close(self) -> None:
         if self._descriptor >= 0:
@@ -160,7 +171,7 @@ def remove_own(folder: AnyPath, names: re.Pattern[str], *, keep: int = 0, older_
     with contextlib.suppress(OSError), os.scandir(os.fsdecode(folder)) as found:
         entries = list(found)
         own = sorted((entry for entry in entries if names.fullmatch(entry.name)), key=lambda entry: entry.name)
-        for entry in own[: len(own) - keep]:
+        for entry in own[: max(0, len(own) - keep)]:
             _remove_when_older(entry, older_than)
         for entry in entries:
             beside = _LEFT_BESIDE.fullmatch(entry.name)

@@ -235,6 +235,24 @@ def make_event(world: World, files: int = 8, lines: int = 120, **fields: object)
     return json.dumps({**event, **fields}, ensure_ascii=False).encode()
 
 
+def make_large_event(world: World) -> bytes:
+    """An event whose plan is over 4 MiB."""
+    messages: list[dict[str, object]] = [{"role": "user", "text": "Mend it.", "toolUses": []}]
+    for number in range(4000):  # a long path makes a long note, and 4,000 of them more than 4 MiB
+        deep = world.project.joinpath(*(letter * 100 for letter in "éüöäàèò"))
+        path = deep / f"{number:04}{'ñ' * 100}.txt"
+        if number == 0:
+            deep.mkdir(parents=True)
+        line = f"{number} " + "é" * 200
+        path.write_text("\n".join([line] * 8) + "\n")
+        output = "\n".join(f"{n}\t{line}" for n in range(1, 9))
+        use = {"tool_use_id": f"t{number}", "tool": "Read", "input": {"file_path": str(path)}}
+        messages.append({"role": "assistant", "text": "", "toolUses": [use]})
+        result = {"tool_use_id": f"t{number}", "text": output}
+        messages.append({"role": "user", "text": "", "toolUses": [], "toolResults": [result]})
+    return make_event(world, messages=messages, files=0)
+
+
 def write_session(world: World, files: int = 6) -> Path:
     """A session file as Claude Code writes it, of the same kind of session."""
     world.project.mkdir(parents=True, exist_ok=True)

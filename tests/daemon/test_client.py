@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from daemon.daemon_world import CHECKOUT, CLIENT, World, frame, make_event, read_frame, wait_until
+from daemon.daemon_world import CHECKOUT, CLIENT, World, frame, make_event, make_large_event, read_frame, wait_until
 
 ALLOWED_IMPORTS = {"_signal", "_socket", "posix", "time"}
 """Beside what a bare `python3 -I -S -E -c pass` loads."""
@@ -323,20 +323,7 @@ def test_a_session_start_that_fails_is_shown_and_not_put_into_the_context(world:
 
 def test_a_large_plan_comes_in_private_parts(world: World) -> None:
     """Over 4 MiB the plan stands in files of 0600, each under the limit, that are the plan when read in order."""
-    messages = [{"role": "user", "text": "Mend it.", "toolUses": []}]
-    for number in range(4000):  # a long path makes a long note, and 4,000 of them more than 4 MiB
-        deep = world.project.joinpath(*(letter * 100 for letter in "éüöäàèò"))
-        path = deep / f"{number:04}{'ñ' * 100}.txt"
-        if number == 0:
-            deep.mkdir(parents=True)
-        line = f"{number} " + "é" * 200
-        path.write_text("\n".join([line] * 8) + "\n")
-        output = "\n".join(f"{n}\t{line}" for n in range(1, 9))
-        use = {"tool_use_id": f"t{number}", "tool": "Read", "input": {"file_path": str(path)}}
-        messages.append({"role": "assistant", "text": "", "toolUses": [use]})
-        result = {"tool_use_id": f"t{number}", "text": output}
-        messages.append({"role": "user", "text": "", "toolUses": [], "toolResults": [result]})
-    done = world.client("compact", make_event(world, messages=messages, files=0))
+    done = world.client("compact", make_large_event(world))
     answer = json.loads(done.stdout)
     assert answer["action"] == "parts", (len(done.stdout), len(answer.get("results", ())))
     assert len(answer["parts"]) > 1

@@ -100,7 +100,7 @@ def test_what_is_saved_adds_up_over_processes_and_days(tmp_path: Path, monkeypat
         stats = SavedBytes(file.parent)
         for _ in range(25):
             stats.add(10)
-        left.append(stats.settle())
+        left.append(stats.settle(30.0))
 
     threads = [threading.Thread(target=add) for _ in range(8)]
     for thread in threads:

@@ -228,6 +228,14 @@ def test_only_old_regular_files_with_names_of_ours_are_removed(tmp_path: Path) -
     remove_own(tmp_path / "missing", names)
 
 
+@pytest.mark.parametrize("there", range(12))
+def test_the_newest_files_of_ours_stay_however_few_there_are(tmp_path: Path, there: int) -> None:
+    for number in range(there):
+        (tmp_path / f"{number:02}.json").touch()
+    remove_own(tmp_path, re.compile(r"\d\d\.json"), keep=7)
+    assert sorted(os.listdir(tmp_path)) == [f"{number:02}.json" for number in range(max(0, there - 7), there)]
+
+
 # ---------------------------------------------------------------- locks
 
 
