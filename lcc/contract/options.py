@@ -6,8 +6,6 @@ fields of the MCP tool, the plugin's form and the tables in the documents (``scr
 of a pass are the seed's sections 2 to 6; those of a live session are what its section 5 recommends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
