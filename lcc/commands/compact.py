@@ -41,6 +41,9 @@ def compact(
     given: Given,
     mode: Annotated[str, typer.Option(help="tool-calls; blocks is not there yet.")] = "tool-calls",
     format: Annotated[str, typer.Option(help=f"{', '.join((AUTO, *FORMATS))}.")] = AUTO,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a session with a damaged line; else it is kept as it is.")
+    ] = False,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="The compacted session. Default: standard output.")
     ] = STREAM,
@@ -73,7 +76,7 @@ def compact(
     if snapshot and not fork:
         raise InputError("--snapshot: goes with --fork alone")
     target = str(forked.path) if forked else output
-    _run(_Asked(transcript, format, target, report, dry_run, forked), options, notes)
+    _run(_Asked(transcript, format, target, report, dry_run, strict, forked), options, notes)
 
 
 def _options(given: Given, fork: bool) -> tuple[PassOptions, list[str]]:
@@ -104,6 +107,7 @@ class _Asked(NamedTuple):
     output: str
     report: str | None
     dry_run: bool
+    strict: bool = False
     fork: Fork | None = None
 
 
@@ -248,9 +252,9 @@ def _read(asked: _Asked) -> Transcript:
     raw = asked.fork.raw if asked.fork else read_input(asked.source)
     named = CLAUDE_CODE if asked.fork else FORMATS.get(asked.format)
     try:
-        return read_transcript(raw, format=named, name=asked.source)
+        return read_transcript(raw, format=named, name=asked.source, strict=asked.strict)
     except TranscriptError as error:
         said = error.problem if error.place in ("", asked.source) else str(error)
-        if "cut off" in error.problem:
-            said += "; if a client is writing to it, try again, else take the torn end off a copy of it"
+        if asked.strict and error.place.startswith("line "):
+            said += "; without --strict a damaged line of a session is kept as it is, and the rest is compacted"
         raise InputError(f"{asked.source}: {said}") from None

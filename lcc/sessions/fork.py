@@ -136,8 +136,7 @@ def _row(
     value = document.value
     changes: dict[str, Json] = {"sessionId": session_id, "parentUuid": parent}
     changes |= {key: renamed.get(str(value.get(key))) for key in _LINKS if isinstance(value.get(key), str)}
-    if isinstance(value.get("uuid"), str):
-        changes["uuid"] = renamed[str(value["uuid"])]
+    changes["uuid"] = renamed[str(value.get("uuid") or "")]
     missing = {key: changed for key, changed in changes.items() if key not in value and changed is not None}
     present = {key: changed for key, changed in changes.items() if key in value}
     without_copy = without_copy and _SECOND_COPY in value
@@ -269,7 +268,7 @@ def whole_lines(raw: bytes) -> bytes:
     """``raw`` without a last line that is not whole yet."""
     cut = raw.rfind(b"\n") + 1
     try:
-        list(split(raw[cut:]))
+        list(split(raw[cut:], strict=True))
     except TranscriptError:
         return raw[:cut]
     return raw

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from lcc.transcript.model import Message, Role, ToolResult, ToolUse
+from lcc.transcript.values import TranscriptError
+
+_WARNINGS_SHOWN: Final = 20
 
 
 class MessageBuilder:
@@ -44,3 +48,15 @@ def duplicate_ids(messages: Iterable[Message]) -> frozenset[str]:
         for result in message.tool_results:
             (duplicates if result.tool_use_id in answered else answered).add(result.tool_use_id)
     return frozenset(duplicates)
+
+
+def placed_in_line(error: TranscriptError, document: int, line: int) -> TranscriptError:
+    """The error about a value of ``document``, with the number of the line in place of the document's."""
+    return TranscriptError(error.problem, f"line {line}, {error.place.removeprefix(f'[{document}].')}")
+
+
+def warnings_of(found: Sequence[str]) -> tuple[str, ...]:
+    """What a transcript says of its damage: each line of it, up to a number of them, then how many more."""
+    if len(found) <= _WARNINGS_SHOWN:
+        return tuple(found)
+    return (*found[:_WARNINGS_SHOWN], f"{len(found) - _WARNINGS_SHOWN} more lines are damaged, and kept as they are")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -16,11 +17,17 @@ MAX_DEPTH = 250
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH}"
 
 
-def checked(transcript: Transcript) -> Transcript:
-    """The transcript. Raises TranscriptError for a call whose input is nested too deep to be handled."""
+def checked(transcript: Transcript, *, strict: bool = False) -> Transcript:
+    """The transcript, where no call's input is nested too deep to be handled.
+
+    One that is counts as null in a session file, with a warning; with ``strict``, and in one document, it is a
+    TranscriptError.
+    """
     uses = [use for message in transcript.messages for use in message.tool_uses]
     if _writable([use.input for use in uses]):
         return transcript
+    warnings: list[str] = []
+    deep: set[Path] = set()
     for use in uses:
         if not _writable([use.input]):
             path = (*use.path, "input")
@@ -28,8 +35,16 @@ def checked(transcript: Transcript) -> Transcript:
                 refuse(_TOO_DEEP, path)
             start = transcript.documents[int(path[0])][0]
             line = (transcript.raw or b"").count(b"\n", 0, start) + 1
-            raise TranscriptError(_TOO_DEEP, f"line {line}, {json_path(path[1:])}")
-    return transcript
+            error = TranscriptError(_TOO_DEEP, f"line {line}, {json_path(path[1:])}")
+            if strict:
+                raise error
+            warnings.append(f"{error}; this input is not read")
+            deep.add(use.path)
+    messages = tuple(
+        message._replace(tool_uses=tuple(u._replace(input=None) if u.path in deep else u for u in message.tool_uses))
+        for message in transcript.messages
+    )
+    return replace(transcript, messages=messages, warnings=(*transcript.warnings, *warnings))
 
 
 def check_objects(messages: Sequence[Message], above: Path) -> None:

@@ -16,16 +16,25 @@ _ONLY_SPACE: Final = re.compile(rb"[ \t\r\n]*+\Z")
 
 
 class Source:
-    """One input. ``name`` stands for it where an error has no place inside it."""
+    """One input. ``name`` stands for it where an error has no place inside it; ``strict``: damage is an error."""
 
-    def __init__(self, raw: bytes, name: str = "input") -> None:
+    def __init__(self, raw: bytes, name: str = "input", *, strict: bool = False) -> None:
         self.raw = raw
         self.name = name
+        self.strict = strict
 
     @cached_property
     def first(self) -> Json:
-        """The first line's value; of a line that holds several, the first. None where it does not start with one."""
-        return self._first[0]
+        """The first line's value; of a line that holds several, the first. None where it does not start with one.
+
+        Where that is damaged, and the input is no document that goes over several lines: that of the first line
+        that is an object with a type, as every line of a session file is.
+        """
+        first, is_whole = self._first
+        if self.strict or is_whole or isinstance(first, dict) or self._goes_over_lines():
+            return first
+        found = self._first_typed_line()
+        return first if found is None or self._is_json() else found
 
     @cached_property
     def fields(self) -> dict[str, Json]:
@@ -42,6 +51,28 @@ class Source:
     def is_one_document(self) -> bool:
         """Whether it is no file of lines: each of those is an object, and none of them holds ``messages``."""
         return not isinstance(self.first, dict) or "messages" in self.first
+
+    def _goes_over_lines(self) -> bool:
+        """Whether the first line ends as one of a document does that goes on in the next."""
+        return self.raw.lstrip().partition(b"\n")[0].rstrip().endswith((b"{", b"[", b","))
+
+    def _first_typed_line(self) -> dict[str, Json] | None:
+        for line in self.raw.split(b"\n"):
+            if line[:1] == b"{":
+                try:
+                    value = orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    continue
+                if isinstance(value, dict) and isinstance(value.get("type"), str):
+                    return value
+        return None
+
+    def _is_json(self) -> bool:
+        try:
+            orjson.loads(self.raw)
+        except orjson.JSONDecodeError:
+            return False
+        return True
 
     @cached_property
     def _first(self) -> tuple[Json, bool]:

@@ -2,7 +2,7 @@
 
 The document is walked only along the paths that are edited; every other value is skipped with one call
 into the regular expression engine. All repeats are possessive, so nothing is ever tried twice and the
-cost is linear in the bytes. The bytes must be valid JSON (orjson has read them).
+cost is linear in the bytes. The bytes must be valid JSON, as orjson reads it, or that with damage inside strings.
 """
 
 from __future__ import annotations
@@ -193,12 +193,12 @@ def _walk_members(raw: bytes, position: int, trie: Trie, cuts: list[Cut]) -> int
     while (found := match_key(raw, position)) is not None:
         key = found[1]
         start = found.end()
-        edit = get(str(orjson.loads(b'"%b"' % key)) if b"\\" in key else key.decode())
+        edit = get(_name(key))
         if edit is None:
             position = skip_value(raw, start)
             continue
         low = len(cuts)
-        position = _walk_member(raw, start, key.decode(), edit, cuts)
+        position = _walk_member(raw, start, _name(key), edit, cuts)
         made.append((key, low, len(cuts)))
     if len(made) > 1:
         _take_back(made, cuts)
@@ -207,9 +207,19 @@ def _walk_members(raw: bytes, position: int, trie: Trie, cuts: list[Cut]) -> int
     return _SPACE.match(raw, position).end() + 1  # type: ignore[union-attr]
 
 
+def _name(key: bytes) -> str:
+    """A member's name, from between its quotes; in a damaged document one that nothing is called, if it must be."""
+    if b"\\" in key:
+        try:
+            return str(orjson.loads(b'"%b"' % key))
+        except orjson.JSONDecodeError:
+            pass
+    return key.decode(errors="replace")
+
+
 def _take_back(made: list[tuple[bytes, int, int]], cuts: list[Cut]) -> None:
     """Leave only the cuts that were made for the last of duplicate keys."""
-    last = {orjson.loads(b'"%b"' % key): low for key, low, _ in made}
+    last = {_name(key): low for key, low, _ in made}
     kept = set(last.values())
     for _, low, high in reversed(made):
         if low not in kept:

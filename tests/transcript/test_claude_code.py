@@ -20,7 +20,7 @@ from transcript.session_lines import (
     user,
 )
 
-from lcc.transcript import Edits, TranscriptError, read_transcript, render
+from lcc.transcript import Edits, Transcript, TranscriptError, read_transcript, render
 
 
 def only_result(content: Any, **more: Any) -> Any:
@@ -333,6 +333,10 @@ class TestResults:
         assert [pair.use.id for pair in transcript.pairs()] == ["t3"]
 
 
+def strictly(*lines: Any) -> Transcript:
+    return read_transcript(jsonl(*lines), strict=True)
+
+
 class TestMalformed:
     @pytest.mark.parametrize(
         ("line", "problem", "place"),
@@ -370,7 +374,7 @@ class TestMalformed:
     )
     def test_is_refused_with_its_line(self, line: Any, problem: str, place: str) -> None:
         with pytest.raises(TranscriptError) as refused:
-            read_lines(*BASIC, line)
+            strictly(*BASIC, line)
 
         assert problem in refused.value.problem
         assert refused.value.place.startswith(place)
@@ -381,14 +385,14 @@ class TestMalformed:
             deep = [deep]
 
         with pytest.raises(TranscriptError, match=r"line 5, message\.content\[0\]\.input: nested deeper"):
-            read_lines(*BASIC, assistant("x", "u2", "m", use("t", a=deep)))
+            strictly(*BASIC, assistant("x", "u2", "m", use("t", a=deep)))
 
     def test_an_entry_without_uuid_in_a_tree_is_refused(self) -> None:
         line = {k: v for k, v in user("x", "u2", "lost").items() if k != "uuid"}
 
         with pytest.raises(TranscriptError, match="line 5, uuid"):
-            read_lines(*BASIC, line)
+            strictly(*BASIC, line)
 
     def test_invalid_utf8_is_refused_with_its_column(self) -> None:
         with pytest.raises(TranscriptError, match="line 5, column 7: byte 0xff"):
-            read_transcript(jsonl(*BASIC) + b'{"a":"\xff"}\n')
+            read_transcript(jsonl(*BASIC) + b'{"a":"\xff"}\n', strict=True)

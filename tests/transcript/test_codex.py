@@ -192,7 +192,7 @@ def test_drops_take_whole_lines_and_leave_all_others() -> None:
 )
 def test_malformed_lines_are_refused_with_their_line(line_: Any, problem: str, place: str) -> None:
     with pytest.raises(TranscriptError) as refused:
-        read(line_)
+        read_transcript(jsonl(META, line_), strict=True)
 
     assert problem in refused.value.problem
     assert refused.value.place == place

@@ -13,12 +13,12 @@ from typing import Final
 
 import orjson
 
-from lcc.transcript.building import MessageBuilder, duplicate_ids
+from lcc.transcript.building import MessageBuilder, duplicate_ids, placed_in_line, warnings_of
 from lcc.transcript.document import BOM, kind, refuse
 from lcc.transcript.formats.many_lines import ManyLines, strings_of
 from lcc.transcript.formats.messages_api import result_text
 from lcc.transcript.formats.payload import ROLES
-from lcc.transcript.lines import split
+from lcc.transcript.lines import UNREAD, split
 from lcc.transcript.model import Role, ToolResult, ToolUse, Transcript
 from lcc.transcript.source import Source
 from lcc.transcript.values import Json, Path, TranscriptError
@@ -49,7 +49,7 @@ class Codex(ManyLines):
         offsets: list[tuple[int, int]] = []
         warnings: list[str] = []
         raw = source.raw
-        for start, end, line, value, damage in split(raw, len(BOM) if raw.startswith(BOM) else 0):
+        for start, end, line, value, damage in split(raw, len(BOM) if raw.startswith(BOM) else 0, strict=source.strict):
             index = len(offsets)
             offsets.append((start, end))
             if damage is not None:
@@ -57,8 +57,10 @@ class Codex(ManyLines):
             try:
                 rollout.take(value, index, damage is not None)
             except TranscriptError as error:
-                place = error.place.removeprefix(f"[{index}].")
-                raise TranscriptError(error.problem, f"line {line}, {place}") from None
+                misread = placed_in_line(error, index, line)
+                if source.strict:
+                    raise misread from None
+                warnings.append(f"{misread}; {UNREAD}")
         messages = tuple(message.build() for message in rollout.messages)
         return Transcript(
             self,
@@ -70,7 +72,7 @@ class Codex(ManyLines):
             duplicate_ids(messages),
             raw,
             tuple(offsets),
-            tuple(warnings),
+            warnings_of(warnings),
         )
 
     def is_own_line(self, path: Path) -> bool:
@@ -151,14 +153,19 @@ class _Rollout:
     def _compacted(self, payload: dict[str, Json], path: Path, damaged: bool) -> None:
         """What came before is replaced: by the items named, else by the user's own texts and the summary."""
         history = payload.get("replacement_history")
-        self.turns = []
         if isinstance(history, list):
-            self.messages = []
-            for i, item in enumerate(history):
-                if not isinstance(item, dict):
-                    refuse(f"must be an object, is {kind(item)}", (*path, "replacement_history", i))
-                self._item(item, (*path, "replacement_history", i), damaged)
+            before, self.messages = self.messages, []
+            try:
+                for i, item in enumerate(history):
+                    if not isinstance(item, dict):
+                        refuse(f"must be an object, is {kind(item)}", (*path, "replacement_history", i))
+                    self._item(item, (*path, "replacement_history", i), damaged)
+            except TranscriptError:
+                self.messages = before
+                raise
+            self.turns = []
             return
+        self.turns = []
         self.messages = [m for m in self.messages if m.role == "user" and not m.results]
         summary = MessageBuilder("user")
         summary.texts.append(_string(payload, "message") or "")
@@ -170,7 +177,8 @@ class _Rollout:
         if item_type == "message":
             self._message(item, path)
         elif item_type in _CALLS:
-            self._step("assistant", path).uses.append(self._call(item, path))
+            use = self._call(item, path)
+            self._step("assistant", path).uses.append(use)
         elif item_type in _OUTPUTS:
             result = _output(item, path)
             self._step("user", path).results.append(result.untouchable() if damaged else result)

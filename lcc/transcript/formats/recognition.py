@@ -14,20 +14,23 @@ from lcc.transcript.source import Source
 from lcc.transcript.values import Json, TranscriptError
 
 
-def read_transcript(raw: bytes, *, format: Format | None = None, name: str = "input") -> Transcript:
+def read_transcript(
+    raw: bytes, *, format: Format | None = None, name: str = "input", strict: bool = False
+) -> Transcript:
     """Read a transcript from a file's bytes.
 
     ``format`` is recognised by content when it is None. ``name`` stands for the input where an error has no
-    place inside it. Raises TranscriptError for what is none of the formats, or malformed.
+    place inside it. A damaged line of a session file is not read and is a warning; with ``strict`` it is an error.
+    Raises TranscriptError for what is none of the formats, or malformed.
     """
     with without_collector():
         refuse_foreign_encoding(raw, name)
-        source = Source(raw, name)
+        source = Source(raw, name, strict=strict)
         form = format or _recognised(source)
         transcript = form.read(source)
         if not transcript.messages and not form.begins(source):
             raise _none_of_them(source)
-        return checked(transcript)
+        return checked(transcript, strict=strict)
 
 
 def parse_payload(payload: Json) -> Transcript:

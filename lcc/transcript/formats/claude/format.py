@@ -29,7 +29,7 @@ class ClaudeCode(ManyLines):
         return "sessionId" in first or "uuid" in first or first.get("type") == "file-history-snapshot"
 
     def read(self, source: Source) -> Transcript:
-        return read_state(source.raw).transcript(self, source.raw)
+        return read_state(source.raw, strict=source.strict).transcript(self, source.raw)
 
     def input_path(self, use: ToolUse) -> Path | None:
         return (*use.path, "input")

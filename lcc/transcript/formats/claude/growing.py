@@ -25,10 +25,7 @@ class SessionReader:
         self._state = SessionState()
 
     def feed(self, appended: bytes) -> None:
-        """Take in the bytes that follow those fed before. An unfinished last line is kept until it is whole.
-
-        Raises TranscriptError, with line and column, for what no client writes; the reader is of no further use.
-        """
+        """Take in the bytes that follow those fed before. An unfinished last line is kept until it is whole."""
         cut = appended.rfind(b"\n") + 1
         if not cut:
             self._tail.append(appended)
@@ -42,7 +39,7 @@ class SessionReader:
         tail = b"".join(self._tail)
         if tail:
             try:
-                documents = list(split(tail, 0, self._line))
+                documents = list(split(tail, 0, self._line, strict=True))
             except TranscriptError:
                 documents = []
             if documents:

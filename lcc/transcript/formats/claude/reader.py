@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lcc.transcript.building import MessageBuilder, duplicate_ids
+from lcc.transcript.building import MessageBuilder, duplicate_ids, placed_in_line, warnings_of
 from lcc.transcript.collector import without_collector
 from lcc.transcript.document import BOM, kind
 from lcc.transcript.formats.claude.entry import Checkpoint, Entry, Kept, Kind
 from lcc.transcript.formats.claude.tree import Tree, active_branch, live_tree, plain_list
 from lcc.transcript.formats.messages_api import Content, read_content
-from lcc.transcript.lines import Document, split
+from lcc.transcript.lines import KEPT, UNREAD, Document, split
 from lcc.transcript.model import Format, Message, ToolResult, Transcript
 from lcc.transcript.values import Json, TranscriptError
 
 
-def read_state(raw: bytes) -> SessionState:
-    """What a whole file says. Raises TranscriptError; a torn last line is an error here."""
-    state = SessionState()
-    state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0), 0)
+def read_state(raw: bytes, *, strict: bool = False) -> SessionState:
+    """What a whole file says. ``strict``: raises TranscriptError for damage, and for a torn last line."""
+    state = SessionState(strict)
+    state.take_all(split(raw, len(BOM) if raw.startswith(BOM) else 0, strict=strict), 0)
     return state
 
 
@@ -31,13 +31,17 @@ def read_tree(raw: bytes) -> Tree:
     state = read_state(raw)
     if not state.has_parents:
         return Tree(state.entries, [], {})
-    return live_tree(state.entries, state.checkpoint)
+    return live_tree(state.placed_entries(), state.checkpoint)
 
 
 class SessionState:
-    """What has been read so far: the tree's lines, and what the file says of the session."""
+    """What has been read so far: the tree's lines, and what the file says of the session.
 
-    def __init__(self) -> None:
+    What cannot be read stands aside, with a warning, as the client lets it; ``strict`` refuses it.
+    """
+
+    def __init__(self, strict: bool = False) -> None:
+        self.strict = strict
         self.offsets: list[tuple[int, int]] = []
         self.entries: list[Entry] = []
         self.cleared: set[str] = set()
@@ -47,13 +51,14 @@ class SessionState:
         self.version: str | None = None
         self.checkpoint: Checkpoint | None = None
         self.has_parents = False
-        self.line_without_uuid = 0
+        self.nameless: dict[str, int] = {}
+        """The user and assistant lines without uuid: the id they are given here, with the number of the line."""
 
     def copy(self) -> SessionState:
         """An independent copy; the entries themselves are shared, being immutable."""
         other = SessionState()
         for name, value in vars(self).items():
-            setattr(other, name, value.copy() if isinstance(value, list | set) else value)
+            setattr(other, name, value.copy() if isinstance(value, list | set | dict) else value)
         return other
 
     def take_all(self, documents: Iterable[Document], base: int) -> None:
@@ -66,8 +71,11 @@ class SessionState:
             try:
                 self._take(value, index, line, damage is not None)
             except TranscriptError as error:
-                place = error.place.removeprefix(f"[{index}].")
-                raise TranscriptError(error.problem, f"line {line}, {place}") from None
+                misread = placed_in_line(error, index, line)
+                if self.strict:
+                    raise misread from None
+                self.warnings.append(f"{misread}; {UNREAD}")
+                self._take({**value, "type": None}, index, line, True)  # its place in the tree is known
 
     def _take(self, value: dict[str, Json], index: int, line: int, damaged: bool) -> None:
         entry_type = value.get("type")
@@ -86,8 +94,8 @@ class SessionState:
             entry_kind = "user" if entry_type == "user" else "assistant"
             message_id, content = _message(value, index, cwd, damaged)
             if uuid is None:
-                self.line_without_uuid = self.line_without_uuid or line
                 uuid = f"line {line}, document {index}"
+                self.nameless[uuid] = line
         elif entry_type == "system":
             if value.get("subtype") == "compact_boundary":
                 entry_kind, kept = "boundary", _kept(value)
@@ -110,8 +118,18 @@ class SessionState:
     def branch(self) -> list[Entry]:
         """The lines that the model is still sent, in order."""
         if self.has_parents:
-            return active_branch(live_tree(self.entries, self.checkpoint))
+            return active_branch(live_tree(self.placed_entries(), self.checkpoint))
         return plain_list(self.entries)
+
+    def placed_entries(self) -> list[Entry]:
+        """The lines with their places in the tree.
+
+        In a file with links between its lines, one without uuid is found by its time alone, and of several the
+        last: the client keeps them all under one missing name. Nothing in it is changed.
+        """
+        if not self.has_parents or not self.nameless:
+            return self.entries
+        return [_unnamed(entry) if entry.uuid in self.nameless else entry for entry in self.entries]
 
     def _take_checkpoint(self, value: dict[str, Json], index: int) -> None:
         """The client notes a rewind at once; the next prompt then hangs on that line."""
@@ -122,11 +140,14 @@ class SessionState:
     def transcript(self, form: Format, raw: bytes) -> Transcript:
         """The messages of the live branch of ``raw``.
 
-        Raises TranscriptError for a line that cannot be placed in the tree.
+        ``strict``: raises TranscriptError for a line that cannot be placed in the tree.
         """
-        if self.has_parents and self.line_without_uuid:
-            place = f"line {self.line_without_uuid}, uuid"
-            raise TranscriptError("a user or assistant entry without uuid", place)
+        unplaced = [
+            TranscriptError("a user or assistant entry without uuid", f"line {line}, uuid")
+            for line in (self.nameless.values() if self.has_parents else ())
+        ]
+        if unplaced and self.strict:
+            raise unplaced[0]
         with without_collector():
             messages = _messages(self.branch())
         return Transcript(
@@ -139,8 +160,16 @@ class SessionState:
             duplicate_ids(messages),
             raw,
             tuple(self.offsets),
-            tuple(self.warnings),
+            warnings_of([*self.warnings, *(f"{problem}; {KEPT}" for problem in unplaced)]),
         )
+
+
+def _unnamed(entry: Entry) -> Entry:
+    return entry._replace(uuid="", content=_untouchable(entry.content) if entry.content else None)
+
+
+def _untouchable(content: Content) -> Content:
+    return content._replace(results=[result.untouchable() for result in content.results])
 
 
 def _string(value: Json) -> str | None:
@@ -156,7 +185,7 @@ def _message(value: dict[str, Json], index: int, cwd: str | None, damaged: bool)
     message_id = message.get("id")
     content = read_content(message.get("content"), (index, "message", "content"), cwd)
     if damaged:
-        content = content._replace(results=[r.untouchable() for r in content.results])
+        content = _untouchable(content)
     return message_id if isinstance(message_id, str) else None, content
 
 

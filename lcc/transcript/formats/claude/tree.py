@@ -62,12 +62,15 @@ def live_tree(entries: Sequence[Entry], checkpoint: Checkpoint | None) -> Tree:
     if checkpoint is not None and checkpoint.document > leaf.document:
         leaf = by_uuid.get(checkpoint.leaf, leaf)
     walk = Walk(by_uuid, boundary)
+    chain = walk.up_from(leaf)
     live = {
         uuid: entry
         for uuid, entry in by_uuid.items()
         if entry.content is not None and (side_file or not entry.sidechain) and not walk.is_cut(entry)
     }
-    return Tree(entries, walk.up_from(leaf), live)
+    if "" in live and live[""] not in chain:  # a line without uuid has no place beside the walk
+        del live[""]
+    return Tree(entries, chain, live)
 
 
 def plain_list(entries: Sequence[Entry]) -> list[Entry]:
