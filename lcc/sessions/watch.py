@@ -108,7 +108,7 @@ class Watched:
     def poll(self) -> bool:
         """Take in what was appended since the last call; whether there was anything.
 
-        Raises ``OSError``, ``SessionTooLargeError``, or ``TranscriptError`` for what no client writes.
+        Raises ``OSError``, ``SessionTooLargeError``, or ``TranscriptError`` for what is no session at all.
         """
         try:
             handle = open_regular(self.path)

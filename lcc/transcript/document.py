@@ -53,7 +53,8 @@ def refuse_foreign_encoding(raw: bytes, name: str) -> None:
     for bom, encoding in _FOREIGN_BOMS:
         if raw.startswith(bom):
             raise TranscriptError(f"the text is {encoding}, not UTF-8", "line 1, column 1")
-    if b"\0" in raw[:4] and raw[:4] != bytes(4):  # four of them are what a power loss leaves, and no encoding
+    # Two NUL bytes and no bracket behind a third: no encoding of JSON begins so, but what a power loss leaves.
+    if b"\0" in raw[:4] and (raw[:2] != b"\0\0" or raw[3:4] in (b"{", b"[")):
         raise TranscriptError("the text is UTF-16 or UTF-32, or binary, not UTF-8", "line 1, column 1")
     if not raw or raw.isspace() or (raw[:3] == BOM and not raw[3:].strip()):
         raise TranscriptError("the input is empty", name)

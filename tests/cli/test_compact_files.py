@@ -204,6 +204,7 @@ MALFORMED = {
         b'{"type":"user",' + (UUID % 1).encode() + b',"message":{"role":"user","content":"x"}}\n{"type":"assist'
     ),
 }
+"""Of a session's damage ``--strict`` makes an error; what is no session is one without it."""
 
 
 @pytest.mark.parametrize("name", list(MALFORMED))
@@ -212,7 +213,8 @@ def test_malformed_input_is_one_line_with_the_place_and_no_file(world: World, na
     (world.folder / "bad.json").write_bytes(MALFORMED[name])
     before = world.files()
 
-    ran = world.lcc("compact", "bad.json", "--provider", "rules", "-o", "out.json", "-r", "report.json")
+    strict = ["--strict"] if "session" in name else []
+    ran = world.lcc("compact", "bad.json", "--provider", "rules", *strict, "-o", "out.json", "-r", "report.json")
 
     assert ran.code == 2, ran.err
     assert ran.err.startswith("lcc: bad.json: ")

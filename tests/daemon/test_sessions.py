@@ -67,11 +67,24 @@ def test_a_torn_last_line_is_taken_up_when_it_is_whole(world: World) -> None:
     assert same(followed.reader.transcript(), read_transcript(whole))
 
 
-def test_a_broken_line_is_an_error_each_time_and_not_only_once(world: World) -> None:
+def test_a_broken_line_is_passed_over_and_the_rest_is_followed(world: World) -> None:
+    """A line that a crash left: kept, named, and what comes after it is read."""
+    path = write_session(world)
+    with open(path, "ab") as out:
+        out.write(bytes(300) + b"\n")
+    followed = Followed(path)
+    followed.catch_up()
+    append_rows(path, [row("t5", "n1", "user", "more", world)])
+    followed.catch_up()
+    assert followed.reader.transcript().messages[-1].text == "more"
+    assert len(followed.reader.transcript().warnings) == 1
+    assert same(followed.reader.transcript(), read_transcript(path.read_bytes()))
+
+
+def test_what_is_no_session_is_an_error_each_time_and_not_only_once(world: World) -> None:
     """A reader that failed is not asked again: the file is read from its start, and fails the same way."""
     path = write_session(world)
-    with open(path, "a") as out:
-        out.write("this is no JSON\n")
+    path.write_text("this is no JSON\n")
     followed = Followed(path)
     for _ in range(2):
         with pytest.raises(TranscriptError):

@@ -25,7 +25,10 @@ class SessionReader:
         self._state = SessionState()
 
     def feed(self, appended: bytes) -> None:
-        """Take in the bytes that follow those fed before. An unfinished last line is kept until it is whole."""
+        """Take in the bytes that follow those fed before. An unfinished last line is kept until it is whole.
+
+        Raises TranscriptError where no line so far can be read: this is no session, and the reader is of no use.
+        """
         cut = appended.rfind(b"\n") + 1
         if not cut:
             self._tail.append(appended)
@@ -54,6 +57,8 @@ class SessionReader:
     def _take(self, whole: bytes) -> None:
         start = len(BOM) if not self._size and whole.startswith(BOM) else 0
         self._state.take_all(split(whole, start, self._line), self._size)
+        if self._state.is_unreadable:
+            raise TranscriptError("no line can be read as one of a session", "line 1")
         self._chunks.append(whole)
         self._size += len(whole)
         self._line += whole.count(b"\n")

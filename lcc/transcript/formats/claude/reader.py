@@ -51,8 +51,14 @@ class SessionState:
         self.version: str | None = None
         self.checkpoint: Checkpoint | None = None
         self.has_parents = False
+        self.any_read = False
         self.nameless: dict[str, int] = {}
         """The user and assistant lines without uuid: the id they are given here, with the number of the line."""
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether there are lines, and none of them could be read."""
+        return bool(self.offsets) and not self.any_read
 
     def copy(self) -> SessionState:
         """An independent copy; the entries themselves are shared, being immutable."""
@@ -66,6 +72,7 @@ class SessionState:
         for start, end, line, value, damage in documents:
             index = len(self.offsets)
             self.offsets.append((base + start, base + end))
+            self.any_read = self.any_read or bool(value)
             if damage is not None:
                 self.warnings.append(damage)
             try:
