@@ -175,28 +175,31 @@ def _union(members: tuple[Any, ...]) -> _Check:
 
 
 def _tagged(members: tuple[Any, ...]) -> _Check:
-    """One of several objects, told apart by their keys that have one value each, in the order of declaration."""
+    """One of several objects, told apart by the keys whose literals differ between them, in order of declaration."""
     hints = [(get_type_hints(member), _check_of(member)) for member in members]
-    tags = [key for key, hint in hints[0][0].items() if get_origin(hint) is Literal and len(get_args(hint)) == 1]
-    tags += [
-        key
-        for found, _ in hints[1:]
-        for key, hint in found.items()
-        if key not in tags and get_origin(hint) is Literal and len(get_args(hint)) == 1
-    ]
+    literals: dict[str, set[object]] = {}
+    for found, _ in hints:
+        for key, hint in found.items():
+            if get_origin(hint) is Literal:
+                literals.setdefault(key, set()).add(hint)
+    tags = [key for key, different in literals.items() if len(different) > 1]
 
     def check(value: object) -> None:
         if not isinstance(value, dict):
             raise _refuse("an object", value)
         left = hints
         for tag in tags:
-            asked = [hint for found, _ in left if (hint := found.get(tag)) is not None]
+            asked = [found[tag] for found, _ in left if tag in found]
             if len(asked) < len(left):
                 continue
-            left = [each for each in left if value.get(tag) in get_args(each[0][tag])]
+            left = [(found, each) for found, each in left if _is_one_of(value.get(tag), found[tag])]
             if not left:
-                allowed = ", ".join(dict.fromkeys(str(get_args(hint)[0]) for hint in asked))
-                raise ShapeError(f"expected one of {allowed}, found {kind_of(value.get(tag))}", tag)
+                allowed = dict.fromkeys(str(word) for hint in asked for word in get_args(hint))
+                raise ShapeError(f"expected one of {', '.join(allowed)}, found {kind_of(value.get(tag))}", tag)
         left[0][1](value)
 
     return check
+
+
+def _is_one_of(value: object, literal: Any) -> bool:
+    return isinstance(value, str) and value in get_args(literal)

@@ -13,7 +13,6 @@ import orjson
 from lcc.contract.checked import Count
 from lcc.contract.decision import (
     CommandAgain,
-    Decision,
     Drop,
     FileByTranscript,
     FileOnDisk,
@@ -112,16 +111,10 @@ class StashRecord(TypedDict):
     bytes: Count
 
 
-class KeepRecord(_Call):
-    decision: Literal["keep"]
+class PlainRecord(_Call):
+    """Nothing stands in for the result: it stayed, a part of it stayed, or it went with its call."""
 
-
-class TrimRecord(_Call):
-    decision: Literal["trim"]
-
-
-class DropRecord(_Call):
-    decision: Literal["drop"]
+    decision: Literal["keep", "trim", "drop"]
 
 
 class DedupeRecord(_Call):
@@ -160,7 +153,7 @@ class StashReplaceRecord(_Replace):
 
 
 ReplaceRecord: TypeAlias = DiskReplaceRecord | ProxyReplaceRecord | CommandReplaceRecord | StashReplaceRecord
-Record: TypeAlias = KeepRecord | TrimRecord | DropRecord | DedupeRecord | ReplaceRecord
+Record: TypeAlias = PlainRecord | DedupeRecord | ReplaceRecord
 
 
 class Removed(NamedTuple):
@@ -183,21 +176,34 @@ class Removed(NamedTuple):
         return found
 
 
-def decision_record(pair: Pair, decision: Keep | Trim | Drop) -> Record:
+def decision_record(pair: Pair, decision: Keep | Trim | Drop) -> PlainRecord:
     """The record of one call that no pointer stands in for."""
-    size = input_chars(pair.use.input)
-    call = pair.use.id
+    use, text, verdict = pair.use, pair.result.text, decision.verdict
+    size = input_chars(use.input)
+    chars = size + len(text)
     if isinstance(decision, Keep):
-        return {"id": call, "decision": "keep", **_about(pair, decision, size, size + len(pair.result.text))}
-    if isinstance(decision, Drop):
-        return {"id": call, "decision": "drop", **_about(pair, decision, size, 0)}
-    return {"id": call, "decision": "trim", **_about(pair, decision, size, size + len(decision.text))}
+        chars_after = chars
+    else:
+        chars_after = 0 if isinstance(decision, Drop) else size + len(decision.text)
+    return {
+        "id": use.id,
+        "decision": decision.action,
+        "score": verdict.score if verdict else None,
+        "keep_call": verdict.keep_call if verdict else None,
+        "keep_result": verdict.keep_result if verdict else None,
+        "source": decision.source,
+        "reason": decision.reason.code,
+        "message_index": pair.use_message,
+        "tool": use.tool,
+        "subject": subject(use.input),
+        "chars": chars,
+        "chars_after": chars_after,
+    }
 
 
 def pointer_record(pair: Pair, pointer: Pointer, removed: Removed) -> DedupeRecord | ReplaceRecord:
     """The record of one call whose result a pointer stands in for, with its proof and what went."""
-    size = input_chars(pair.use.input)
-    about = _about(pair, pointer, size, size + len(pointer.text))
+    about = _about(pair, pointer)
     if isinstance(pointer.proof, KeptLater):
         return {
             "id": pair.use.id,
@@ -265,20 +271,20 @@ def _file_recovery(proof: FileOnDisk | FileByTranscript) -> FileRecovery:
     return {"kind": "file", "path": proof.path, "cwd": proof.cwd, "lines": lines}
 
 
-def _about(pair: Pair, decision: Decision, input_size: int, chars_after: int) -> _About:
-    use, result, use_message = pair.use, pair.result, pair.use_message
-    verdict = decision.verdict
+def _about(pair: Pair, pointer: Pointer) -> _About:
+    use, verdict = pair.use, pointer.verdict
+    size = input_chars(use.input)
     return {
         "score": verdict.score if verdict else None,
         "keep_call": verdict.keep_call if verdict else None,
         "keep_result": verdict.keep_result if verdict else None,
-        "source": decision.source,
-        "reason": decision.reason.code,
-        "message_index": use_message,
+        "source": pointer.source,
+        "reason": pointer.reason.code,
+        "message_index": pair.use_message,
         "tool": use.tool,
         "subject": subject(use.input),
-        "chars": input_size + len(result.text),
-        "chars_after": chars_after,
+        "chars": size + len(pair.result.text),
+        "chars_after": size + len(pointer.text),
     }
 
 

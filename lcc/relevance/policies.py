@@ -129,8 +129,16 @@ def decide(session: Session) -> Outcome:
 
 def edits_of(decisions: Mapping[str, Decision]) -> Edits:
     """What the decisions change in the transcript."""
-    texts = {call_id: decision.text for call_id, decision in decisions.items() if isinstance(decision, Pointer | Trim)}
-    return Edits(texts, frozenset(call_id for call_id, decision in decisions.items() if isinstance(decision, Drop)))
+    texts: dict[str, str] = {}
+    dropped: list[str] = []
+    for call_id, decision in decisions.items():
+        if isinstance(decision, Keep):
+            continue
+        if isinstance(decision, Drop):
+            dropped.append(call_id)
+        else:
+            texts[call_id] = decision.text
+    return Edits(texts, frozenset(dropped))
 
 
 def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
