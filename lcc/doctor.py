@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import orjson
 
@@ -236,8 +236,9 @@ def _daemon(run: Run) -> Iterator[Check]:
 def _daemon_state(status: dict[str, object]) -> Check:
     state = str(status.get("state"))
     if state in ("running", "busy"):
-        latency = cast("dict[str, object]", status.get("latency_ms") or {})
-        found = f"{state}, pid {status.get('pid')}, build {status.get('build')}, {_speed(latency.get('p95'))}"
+        latency = status.get("latency_ms")
+        p95 = latency.get("p95") if isinstance(latency, dict) else None
+        found = f"{state}, pid {status.get('pid')}, build {status.get('build')}, {_speed(p95)}"
         return Check("daemon", "ok", found)
     if state in ("not running", "starting", "stopping"):
         return Check("daemon", "ok", f"{state} (the next session or compaction starts it)")

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import orjson
 
+from lcc.contract.modes import MODES, RULES_MODES, RulesMode
 from lcc.contract.report import Report
 from lcc.recovery.restore import removed_by, restore, restored_bytes
 from lcc.relevance import TranscriptCompactionRequest, run_pass
@@ -27,14 +28,12 @@ from lcc.stash import Stash
 from lcc.tokens import counter
 from lcc.transcript import Message, Transcript, read_transcript, render
 
-MODES = ("lossless", "recoverable", "stashed", "lossy")
-
 
 class Row(NamedTuple):
     """One session under one mode; sizes are of texts, call inputs and results together."""
 
     name: str
-    mode: str
+    mode: RulesMode
     chars: int
     chars_after: int
     tokens: int
@@ -54,7 +53,7 @@ def _texts(message: Message) -> Iterator[str]:
     yield from (result.text for result in message.tool_results)
 
 
-def one_pass(raw: bytes, mode: str, stash: Stash) -> tuple[bytes, Report]:
+def one_pass(raw: bytes, mode: RulesMode, stash: Stash) -> tuple[bytes, Report]:
     """The compacted bytes and the report."""
     request = TranscriptCompactionRequest(payload=None, provider="rules", rules_mode=mode)
     return run_pass(
@@ -72,17 +71,17 @@ def comes_back(content: bytes, reports: list[Report], raw: bytes, stash: Stash) 
     return not found.failures and not found.unproven and restored_bytes(transcript, found.edits) == raw
 
 
-def measure(path: Path, mode: str, stash: Stash) -> Row:
+def measure(path: Path, mode: RulesMode, stash: Stash) -> Row:
     """One row of the table."""
     raw = path.read_bytes()
     once, first = one_pass(raw, mode, stash)
     restored = "cannot"
-    if mode != "lossy":
+    if MODES[mode].promise is not None:
         twice, second = one_pass(once, mode, stash)
         good = comes_back(once, [first], raw, stash) and comes_back(twice, [first, second], raw, stash)
         restored = "yes, twice" if good else "NO"
     before, after = read_transcript(raw), read_transcript(once)
-    sizes = [int(str(first[key])) for key in ("chars_before", "chars_after")]
+    sizes = first["chars_before"], first["chars_after"]
     return Row(path.name, mode, *sizes, tokens_of(before), tokens_of(after), restored)
 
 
@@ -100,13 +99,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lcc-bench-reduction-") as base:
         stash = Stash(Path(base) / "stash")
         for path in sorted(folder.glob("*.jsonl")):
-            for mode in MODES:
+            for mode in RULES_MODES:
                 row = measure(path, mode, stash)
                 rows.append(row)
                 chars, tokens = share(row.chars, row.chars_after), share(row.tokens, row.tokens_after)
                 print(f"| {row.name} | {mode} | {chars:.1%} | {tokens:.1%} | {row.restored} |", flush=True)
     print("\n| mode | of | median | pooled | best | worst |\n| --- | --- | ---: | ---: | ---: | ---: |")
-    for mode in MODES:
+    for mode in RULES_MODES:
         mine = [row for row in rows if row.mode == mode]
         for what, pairs in (
             ("characters", [(row.chars, row.chars_after) for row in mine]),

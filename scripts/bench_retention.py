@@ -32,6 +32,7 @@ from follow import Followed, follow, results_of
 from needs import Need, needs
 from replay import Cut, cuts, sessions, write_files
 
+from lcc.contract.modes import RulesMode
 from lcc.relevance import TranscriptCompactionRequest, messages_to_payload, transcript_stashed
 from lcc.relevance.ports import Ports
 from lcc.relevance.stash_policy import DEFAULT_POLICY, StashPolicy
@@ -74,7 +75,7 @@ class Mode:
     recall: Callable[[Iterable[str]], dict[str, str | None]] = lambda names: dict.fromkeys(names)
 
 
-def our_mode(name: str, rules_mode: str, disk: bool, stash: Stash | None = None) -> Mode:
+def our_mode(name: str, rules_mode: RulesMode, disk: bool, stash: Stash | None = None) -> Mode:
     """A mode of lcc. Without a stash, notes of `stashed` are not written anywhere (for tuning)."""
 
     def compact(cut: Cut) -> list[dict[str, Any]]:
@@ -100,7 +101,7 @@ def our_mode(name: str, rules_mode: str, disk: bool, stash: Stash | None = None)
     return Mode(name, compact, recall)
 
 
-def their_mode(name: str, rules_mode: str, program: Program) -> Mode:
+def their_mode(name: str, rules_mode: RulesMode, program: Program) -> Mode:
     """A mode of the other program, run in its own environment."""
 
     def compact(cut: Cut) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lcc.compaction.images import Images, note_images, stash_images
 from lcc.compaction.workspace import with_session_root
+from lcc.contract.modes import MODES
 from lcc.contract.options import PassOptions
 from lcc.contract.report import Report
 from lcc.judge.errors import DecisionsCacheError, TranscriptFitError
@@ -92,7 +93,7 @@ def compact(
 
 def _stashed_images(transcript: Transcript, options: PassOptions, ports: Ports) -> Images | None:
     """The session's old images in the stash, before any note is written; None where the mode has no stash."""
-    if options.rules_mode != "stashed":
+    if not MODES[options.rules_mode].stashes:
         return None
     stash = ports.open_stash(transcript.session_id)
     return stash_images(transcript, None if ports.dry_run else stash, options.preserve_recent)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lcc.contract.decision import Verdict
+from lcc.contract.modes import Provider
 from lcc.contract.reasons import NOT_JUDGED_FAIL_SAFE, Reason
 from lcc.judge.addresses import is_loopback
 from lcc.judge.answers import Reply, probability, unanswered
@@ -65,7 +66,7 @@ class Asking:
 
 
 def choose_server(
-    provider: str,
+    provider: Provider,
     *,
     jev_model: str,
     laya_model: str | None,

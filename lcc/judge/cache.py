@@ -16,6 +16,7 @@ from pathlib import Path
 import orjson
 
 from lcc.contract.decision import Verdict
+from lcc.contract.modes import JudgeName
 from lcc.judge.errors import DecisionsCacheError
 from lcc.judge.wire import dumps
 from lcc.private_files import Beside, NotRegularError, TooLargeError, locked, read_bounded
@@ -29,7 +30,7 @@ LOCK_SECONDS = 5.0
 _WAY_OUT = "name another file, or leave the option out"
 
 
-def decision_key(provider: str, model: str, goal: str, pair: Pair, text: str | None = None) -> str:
+def decision_key(provider: JudgeName, model: str, goal: str, pair: Pair, text: str | None = None) -> str:
     """What a verdict holds for: the judge, the goal, the call with its id and input, and the exact result.
 
     The id is part of it because two calls may be alike in all else and still be judged differently.

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import cast
 
 
 def run_counter(version: str) -> Callable[[str], int] | None:
     """A function that counts one run in vocabulary ``version``; None where ``ctok`` is not installed."""
     try:
-        count = cast("Callable[[str, str], int]", import_module("ctok").token_count)
+        count: Callable[[str, str], int] = import_module("ctok").token_count
     except (ImportError, AttributeError, SyntaxError):
         return None
     letter, digit = count("a", version), count("1", version)

@@ -13,7 +13,8 @@ from cli.report_world import ONE_OF_EACH, pair, report_of
 from lcc.contract.decision import Keep
 from lcc.contract.reasons import NOT_RECOVERABLE
 from lcc.contract.record import decision_record, input_chars, subject
-from lcc.contract.report import JudgeFacts
+from lcc.contract.report import JudgeFacts, Report
+from lcc.contract.report_reader import read_report
 from lcc.contract.request import TranscriptCompactionRequest
 
 PAGE_KEYS = """
@@ -56,7 +57,8 @@ def test_the_keys_are_the_same_for_every_provider_and_mode(world: World, way: tu
     report: dict[str, Any] = json.loads(ran.out)
 
     assert ran.code == 0, ran.err
-    assert set(report) == {*PAGE_KEYS, *OUR_KEYS}
+    assert set(report) == {*PAGE_KEYS, *OUR_KEYS} == set(Report.__annotations__)
+    assert read_report(ran.out) == report
     assert report["schema_version"] == "transcript-compaction-1.0"
     for record in report["decisions"]:
         assert list(record)[: len(RECORD_KEYS)] == RECORD_KEYS
