@@ -34,6 +34,17 @@ DAY = 86400.0
 EMIT_SECONDS = DAY
 PATHLESS_SECONDS = 90 * DAY
 GC_LOCK_SECONDS = 30.0
+_CLIENTS = (
+    ("CLAUDE_CONFIG_DIR", ".claude", ("projects",), re.compile(r"(/.*)/projects/-[^/]*/.+\.jsonl", re.DOTALL)),
+    (
+        "CODEX_HOME",
+        ".codex",
+        ("sessions", "archived_sessions"),
+        re.compile(r"(/.*)/(?:sessions/\d+/\d+/\d+|archived_sessions)/rollout-[^/]*\.jsonl", re.DOTALL),
+    ),
+)
+"""The variable that names a client's folder, its usual name in the home folder, what in it holds sessions, and a
+session's path."""
 _CHUNK = 4 * 1024 * 1024
 _NAMED = re.compile(rb"lcc recall ([0-9a-f]{12,64})")
 _LEFTOVER = re.compile(r"\.(?:\d+-\d+-\d+(?:\.pack\.[0-9a-f]{16})?|[0-9a-f]{32}\.(?:\d+|[0-9a-f]{16}))\.tmp")
@@ -88,13 +99,22 @@ class GcResult:
 
 
 def default_session_folders() -> tuple[Path, ...]:
-    """Where Claude Code and Codex keep their session files on this machine."""
-    claude = os.environ.get("CLAUDE_CONFIG_DIR")
-    codex = os.environ.get("CODEX_HOME")
-    return (
-        (Path(claude) if claude else Path.home() / ".claude") / "projects",
-        (Path(codex) if codex else Path.home() / ".codex") / "sessions",
+    """Where Claude Code and Codex keep their session files on this machine, for every profile of this user.
+
+    A profile is a folder that ``CLAUDE_CONFIG_DIR`` or ``CODEX_HOME`` names, in this shell or in another one: those
+    of the usual names (``~/.claude``, ``~/.claude-work``) are found. Others show by the sessions that they stashed.
+    """
+    return tuple(
+        profile / name
+        for variable, usual, names, _ in _CLIENTS
+        for profile in _profiles(os.environ.get(variable), usual)
+        for name in names
     )
+
+
+def _profiles(named: str | None, usual: str) -> list[Path]:
+    found = [Path(named)] if named else []
+    return found + [path for path in sorted(Path.home().glob(f"{usual}*")) if path.is_dir()]
 
 
 def plan_collection(stash: Stash, limits: GcLimits, session_folders: Sequence[Path], now: float) -> GcPlan:
@@ -195,20 +215,42 @@ def _named_in_files(paths: Iterable[Path]) -> set[str]:
     return named
 
 
-def _session_files(references: Iterable[References], folders: Iterable[Path]) -> list[Path]:
-    found: dict[Path, None] = {}
-    for each in references:
-        for source in each.sources:
-            path = Path(source)
-            if path.is_file():
-                found[path] = None
-    for folder in folders:
-        for base, _, names in os.walk(folder, onerror=_raise_unless_missing):
-            for name in names:
-                path = Path(base, name)
-                if name.endswith(".jsonl") and path.is_file():
-                    found[path] = None
+def _session_files(references: Sequence[References], folders: Iterable[Path]) -> list[Path]:
+    """Every session file that may hold a note: those that references name, and what stands beside any of them.
+
+    A session is copied by the client's ``/branch``, and moved with its folder: the copy stands below the same folder
+    of sessions, whichever profile that belongs to.
+    """
+    sources = [source for each in references for source in each.sources]
+    found = dict.fromkeys(path for path in map(Path, sources) if path.is_file())
+    seen: set[tuple[int, int]] = set()
+    for folder in dict.fromkeys([*folders, *_folders_of(sources)]):
+        found |= dict.fromkeys(_files_below(folder, seen))
     return list(found)
+
+
+def _folders_of(sources: Iterable[str]) -> Iterator[Path]:
+    """The folders of sessions of each profile that a source belongs to."""
+    for source in sources:
+        for _, _, names, session in _CLIENTS:
+            profile = session.fullmatch(source)
+            if profile is not None:
+                yield from (Path(profile[1], name) for name in names)
+
+
+def _files_below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
+    """The session files in ``folder`` and below, through links too; each folder once, so that no link leads round."""
+    for base, inner, names in os.walk(folder, onerror=_raise_unless_missing, followlinks=True):
+        with contextlib.suppress(FileNotFoundError):
+            status = os.stat(base)
+            if (status.st_dev, status.st_ino) in seen:
+                inner.clear()
+                continue
+            seen.add((status.st_dev, status.st_ino))
+        for name in names:
+            path = Path(base, name)
+            if name.endswith(".jsonl") and path.is_file():
+                yield path
 
 
 def _raise_unless_missing(error: OSError) -> None:

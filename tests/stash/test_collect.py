@@ -17,6 +17,7 @@ from lcc.stash import (
     Stored,
     UnknownObjectError,
     collect,
+    default_session_folders,
     plan_collection,
 )
 from lcc.stash.gc import DAY, named_in_file
@@ -181,6 +182,113 @@ def test_a_session_file_that_cannot_be_read_stops_the_collection(folder: Path, t
     (tmp_path / "projects").write_text("a file where a folder is expected")
     with pytest.raises(NotADirectoryError):
         plan_collection(stash, GcLimits(), (tmp_path / "projects",), NOW)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ".claude/projects/-p/copy.jsonl",
+        ".claude-work/projects/-p/copy.jsonl",
+        ".codex/sessions/2026/01/02/rollout-copy.jsonl",
+        ".codex/archived_sessions/rollout-copy.jsonl",
+        ".codex-work/archived_sessions/rollout-copy.jsonl",
+    ],
+)
+def test_every_profile_of_the_clients_is_searched(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Also one that another shell's variable names, whether this shell has a variable of its own or none."""
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
+    kept, gone = (stash.put(each).sha256 for each in (b"kept", b"gone"))
+    write_session(tmp_path / "home" / place, kept)
+    age(stash, 4000)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / "elsewhere"))
+    assert gc(stash, sessions=default_session_folders()) == {gone}
+
+
+@pytest.mark.parametrize(
+    ("source", "copy"),
+    [
+        ("projects/-p/s.jsonl", "projects/-other/copy.jsonl"),
+        ("projects/-p/s/subagents/agent-1.jsonl", "projects/-p/copy.jsonl"),
+        ("sessions/2026/01/02/rollout-1.jsonl", "archived_sessions/rollout-1.jsonl"),
+        ("archived_sessions/rollout-1.jsonl", "sessions/2026/01/02/rollout-1.jsonl"),
+    ],
+)
+def test_a_copy_beside_a_session_that_has_gone_is_found_wherever_its_profile_is(
+    folder: Path, tmp_path: Path, source: str, copy: str
+) -> None:
+    """The client's /branch copies a session, its clean-up removes the first one; the profile is named nowhere."""
+    profile = tmp_path / "any where" / "profile"
+    stash = Stash(folder, "s", str(profile / source))
+    kept, gone = (stash.put(each).sha256 for each in (b"kept", b"gone"))
+    write_session(profile / copy, kept)
+    age(stash, 4000)
+    assert gc(stash, GcLimits(session="s")) == {gone}
+
+
+def test_folders_are_searched_through_links_and_no_link_leads_round(folder: Path, tmp_path: Path) -> None:
+    """Sessions that are kept on another disk, and a link back to the folder above."""
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
+    kept, gone = (stash.put(each).sha256 for each in (b"kept", b"gone"))
+    write_session(tmp_path / "disk" / "-p" / "a.jsonl", kept)
+    projects = tmp_path / "profile" / "projects"
+    projects.mkdir(parents=True)
+    (projects / "-p").symlink_to(tmp_path / "disk" / "-p")
+    (projects / "up").symlink_to(projects)
+    (projects / "nowhere").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "disk" / "-p" / "back").symlink_to(tmp_path / "profile")
+    age(stash, 4000)
+    assert gc(stash, sessions=(projects,)) == {gone}
+
+
+def test_a_folder_that_cannot_be_looked_through_stops_the_collection(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its sessions name is not known, so all stays."""
+    projects = tmp_path / "projects"
+    (projects / "-p").mkdir(parents=True)
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
+    stash.put(b"kept")
+    age(stash, 4000)
+    scandir = os.scandir
+
+    def closed(path: str) -> object:
+        if Path(path).name == "-p":
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    with pytest.raises(PermissionError):
+        plan_collection(stash, GcLimits(), (projects,), NOW)
+
+
+def test_a_stash_in_a_folder_of_other_things_leaves_them_alone(tmp_path: Path) -> None:
+    """A bare git repository has `packs`-like files and `refs` too: whatever has no name of ours stays."""
+    folder = tmp_path / "used"
+    theirs = {
+        "packs/pack-1234.pack": "PACK",
+        "packs/.1-1-1.tmp.bak": "x",
+        "packs/.notes.tmp": "x",
+        "refs/heads/.lock.tmp": "x",
+        "refs/0123456789abcdef": "ref",
+        "refs/.draft.tmp": "x",
+    }
+    for name, text in theirs.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1, 1))
+    (folder / "packs" / f".{0:020d}-1-1.pack.0123456789abcdef.tmp").mkdir()
+    folder.chmod(0o700)
+    stash = Stash(folder, "s", str(tmp_path / "silent.jsonl"))
+    sha = stash.put(b"ours").sha256
+    age(stash, 4000)
+    assert gc(stash) == {sha}
+    assert {name: (folder / name).read_text() for name in theirs} == theirs
+    assert list(stash.entries()) == []
 
 
 def test_leftovers_of_cut_off_writes_are_removed(folder: Path) -> None:

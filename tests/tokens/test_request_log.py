@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import stat
 import subprocess
 import threading
@@ -14,6 +15,7 @@ import orjson
 import programs
 import pytest
 from cli.report_world import report_of
+from odd_files import Holder
 
 from lcc.log.request_log import MAX_BYTES, RequestLogError, append, entry, log_path, read
 from lcc.log.request_summary import markdown, summarize
@@ -131,6 +133,54 @@ class TestFile:
         append(report(), client_version="2.0.0", path=path)
         assert path.stat().st_size < 10_000
         assert [line["client_version"] for line in read(path)] == ["1.0.0", "2.0.0"]
+
+    def test_a_log_that_another_process_sets_aside_only_takes_lines(self, tmp_path: Path, hold: Holder) -> None:
+        """Its lock is held by a process that is stopped: nothing waits, and nothing is lost."""
+        path = tmp_path / "requests.jsonl"
+        append(report(), client_version="1.0.0", path=path)
+        with open(path, "ab") as opened:
+            opened.truncate(MAX_BYTES + 1)
+        holder = hold(path)
+        os.kill(holder.pid, signal.SIGSTOP)
+        append(report(), client_version="2.0.0", path=path)
+        assert not path.with_name("requests.jsonl.1").exists()
+        holder.kill()
+        holder.wait()
+        append(report(), client_version="3.0.0", path=path)
+        assert [line["client_version"] for line in read(path)][-1] == "3.0.0"
+        assert path.stat().st_size < 10_000
+        assert b'"2.0.0"' in path.with_name("requests.jsonl.1").read_bytes()
+
+    def test_of_two_that_find_the_log_full_one_sets_it_aside(self, tmp_path: Path) -> None:
+        """The later one finds a log that is not full any more; a second renaming would lose the first one's."""
+        path = tmp_path / "requests.jsonl"
+        for _ in range(20):
+            with open(path, "ab") as opened:
+                opened.write(b'{"v":1}\n')
+                opened.truncate(MAX_BYTES + 1)
+            starts = threading.Barrier(8)
+
+            def write(starts: threading.Barrier = starts) -> None:
+                starts.wait()
+                append(report(), client_version="1.0.0", path=path)
+
+            threads = [threading.Thread(target=write) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert path.with_name("requests.jsonl.1").stat().st_size > MAX_BYTES
+
+    @pytest.mark.parametrize("name", ["requests.jsonl", "requests.jsonl.1"])
+    def test_some_other_programs_log_is_not_written_to_and_not_replaced(self, tmp_path: Path, name: str) -> None:
+        """Known by how it begins: the state folder may be one that holds other things."""
+        path = tmp_path / "requests.jsonl"
+        if name != path.name:
+            path.write_bytes(b'{"v":1}\n'.ljust(MAX_BYTES + 1))
+        (tmp_path / name).write_text('{"request": "mine"}\n')
+        with pytest.raises(RequestLogError, match="LCC_STATE_DIR"):
+            append(report(), client_version=None, path=path)
+        assert (tmp_path / name).read_text() == '{"request": "mine"}\n'
 
     def test_writers_at_the_same_time_never_mix_lines(self, tmp_path: Path) -> None:
         """Eight threads write forty lines each; every line is whole."""
