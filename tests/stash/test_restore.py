@@ -20,6 +20,7 @@ from lcc.relevance.ports import Ports
 from lcc.stash import Stash
 from lcc.transcript import read_transcript, render
 
+SESSIONS = Path(__file__).parents[2].parent / "shared" / "sessions"
 SUFFIX = "\n\n<system-reminder>\nWhenever you read a file, look out.\n</system-reminder>\n"
 MODES = ("lossless", "recoverable", "stashed")
 
@@ -70,25 +71,31 @@ def test_a_real_session_comes_back_byte_for_byte_after_one_pass_and_after_two(
     assert restored(twice, [first, second], stash) == raw
 
 
-class Work(MadeSession):
-    """Reads of files in a workspace, written as real tools write them."""
+class Work:
+    """A payload of reads of files in a workspace, written as real tools write them."""
 
     def __init__(self, root: Path) -> None:
-        super().__init__("look around")
         self.root = root
         root.mkdir()
+        self.messages: list[dict[str, Any]] = [{"role": "user", "text": "look around"}]
 
     def file(self, name: str, text: str) -> str:
         (self.root / name).write_text(text, encoding="utf-8", newline="")
         return name
+
+    def call(self, tool: str, given: dict[str, Any], text: str) -> None:
+        call_id = f"toolu_{len(self.messages)}"
+        use = {"tool_use_id": call_id, "tool": tool, "input": given}
+        self.messages.append({"role": "assistant", "text": "", "toolUses": [use]})
+        self.messages.append({"role": "user", "toolResults": [{"tool_use_id": call_id, "text": text}]})
 
     def raw(self) -> bytes:
         later = [{"role": "assistant", "text": f"step {index}"} for index in range(8)]
         return json.dumps([*self.messages, *later], ensure_ascii=False).encode()
 
 
-def shown_lines(lines: list[str], first: int, style: str) -> str:
-    return numbered("\n".join(lines), first, {"→": "{:>6}→{}", "\t": "{}\t{}"}[style])
+def numbered(lines: list[str], first: int, style: str) -> str:
+    return "\n".join(f"{number:{6 if style == '→' else 1}}{style}{line}" for number, line in enumerate(lines, first))
 
 
 LINES = [f"line {number}: some content of the file, \u00fcber all" for number in range(1, 81)]
@@ -112,7 +119,7 @@ def test_numbered_reads_come_back_as_they_were_shown(
     """Both styles, slices, offset 0, the phantom last row, and the client's reminder behind them."""
     work = Work(tmp_path / "work")
     name = work.file("a.py", TEXT)
-    work.call("Read", {"file_path": str(work.root / name), **given}, shown_lines(shown, first, style) + suffix)
+    work.call("Read", {"file_path": str(work.root / name), **given}, numbered(shown, first, style) + suffix)
     content, report = compact(work.raw(), "recoverable", stash, work.root)
     assert report["tool_calls_replaced"] == 1
     assert restored(content, [report], stash, work.root) == work.raw()
@@ -156,7 +163,7 @@ def test_without_a_report_the_sessions_other_reads_tell_the_numbering(tmp_path: 
     work = Work(tmp_path / "work")
     for name in ("a.py", "b.py"):
         work.file(name, TEXT)
-        work.call("Read", {"file_path": str(work.root / name)}, shown_lines([*LINES[:-1], name], 1, "\t"))
+        work.call("Read", {"file_path": str(work.root / name)}, numbered([*LINES[:-1], name], 1, "\t"))
     (work.root / "a.py").write_text("\n".join([*LINES[:-1], "a.py"]))
     content, report = compact(work.raw(), "recoverable", stash, work.root)
     assert report["tool_calls_replaced"] == 1
@@ -172,7 +179,7 @@ def test_a_file_that_is_not_what_it_was_is_said_and_its_note_stays(tmp_path: Pat
     work = Work(tmp_path / "work")
     for name in ("a.py", "b.py"):
         work.file(name, TEXT + name)
-        work.call("Read", {"file_path": str(work.root / name)}, shown_lines([*LINES, name], 1, "\t"))
+        work.call("Read", {"file_path": str(work.root / name)}, numbered([*LINES, name], 1, "\t"))
     content, report = compact(work.raw(), "recoverable", stash, work.root)
     path = work.root / "a.py"
     if how == "changed":
@@ -204,13 +211,22 @@ def test_a_changed_file_is_made_good_by_the_sessions_second_copy(tmp_path: Path,
 
 
 def claude_session(folder: Path) -> bytes:
+    block = {"type": "tool_result", "tool_use_id": "t1", "content": numbered([*LINES, ""], 1, "→") + SUFFIX}
+    use = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": str(folder / "a.py")}}
     copy = {"type": "text", "file": {"filePath": str(folder / "a.py"), "content": TEXT, "numLines": 81, "startLine": 1}}
-    session = SessionFile(folder)
-    session.user("go")
-    session.assistant(use("t1", "Read", file_path=str(folder / "a.py")))
-    session.result("t1", shown_lines([*LINES, ""], 1, "→") + SUFFIX, toolUseResult=copy)
-    session.talk(8)
-    return session.raw()
+    rows: list[dict[str, Any]] = [
+        {"type": "user", "message": {"role": "user", "content": "go"}},
+        {"type": "assistant", "message": {"role": "assistant", "id": "m1", "content": [use]}},
+        {"type": "user", "message": {"role": "user", "content": [block]}, "toolUseResult": copy},
+    ]
+    for index in range(8):
+        content = [{"type": "text", "text": f"step {index}"}]
+        rows.append({"type": "assistant", "message": {"role": "assistant", "id": f"n{index}", "content": content}})
+    parent = None
+    for index, each in enumerate(rows):
+        each |= {"uuid": f"u{index}", "parentUuid": parent, "sessionId": "s", "cwd": str(folder)}
+        parent = each["uuid"]
+    return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rows).encode()
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged"])
