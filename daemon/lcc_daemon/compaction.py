@@ -13,6 +13,7 @@ from lcc.config import Config
 from lcc.contract.report import Report
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
+from lcc.stash import StashFolderError
 from lcc.transcript import Edits, Json, Transcript, TranscriptError, parse_payload
 from lcc_daemon.figures import Figures
 from lcc_daemon.plan import HandOver, Plan, Replace, summary_line
@@ -111,6 +112,8 @@ def compact_event(event: Event, config: Config, help: Help | None = None) -> Don
         compact(transcript, replace(config, question=event.instructions), ports, rendered=False, stage=stage)
     except CompactionError as error:
         return hand_over(error.reason, str(error))
+    except StashFolderError as error:
+        return hand_over("config", str(error))
     return made[0]
 
 

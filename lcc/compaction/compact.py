@@ -17,7 +17,6 @@ from lcc.contract.report import Report
 from lcc.judge.errors import DecisionsCacheError, TranscriptFitError
 from lcc.relevance.ports import Ports
 from lcc.relevance.transcript import TranscriptCompactionResult, run_pass
-from lcc.stash.folder import StashFolderError
 from lcc.transcript import Edits, Transcript, render
 
 
@@ -68,8 +67,9 @@ def compact(
     called again with the new answer. So it keeps nothing that the next call does not replace, and what it made ready
     counts when `compact` has returned.
 
-    Raises ``CompactionError``: ``stash-folder`` where the stash cannot be told, ``judge-budget`` for a conversation
-    that cannot be shown to a judge, ``decisions-cache`` for a file of verdicts that cannot be used.
+    Raises ``CompactionError``: ``judge-budget`` for a conversation that cannot be shown to a judge,
+    ``decisions-cache`` for a file of verdicts that cannot be used; and ``StashFolderError`` where a stash is needed
+    and the configuration that names its place cannot be read.
     """
     ports = ports or Ports()
     options, root_source = with_session_root(options, transcript)
@@ -83,8 +83,6 @@ def compact(
             return answer
 
         return run_pass(transcript, options, emit, ports, root_source)
-    except StashFolderError as error:
-        raise CompactionError("stash-folder", str(error)) from None
     except TranscriptFitError as error:
         raise CompactionError("judge-budget", str(error)) from None
     except DecisionsCacheError as error:

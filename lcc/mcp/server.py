@@ -23,7 +23,7 @@ from lcc.commands.files import InputError, OutputFile, WriteError, read_input
 from lcc.contract.options import PassOptions, RequestError, Row, table
 from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, page_of, parse_lines
 from lcc.recovery.recall import recall as fetch
-from lcc.stash import Stash, StashError, stash_folder
+from lcc.stash import Stash, StashError, StashFolderError, stash_folder
 
 if TYPE_CHECKING:
     from lcc.compaction.compact import Compacted
@@ -144,7 +144,7 @@ def compact_transcript(
     values: dict[str, Any] = dict(given)
     try:
         figures = _compact(path, PassOptions(**values), files)
-    except (InputError, WriteError, RequestError, TranscriptError, CompactionError) as error:
+    except (InputError, WriteError, RequestError, TranscriptError, CompactionError, StashFolderError) as error:
         raise ToolError(str(error)) from None
     return CallToolResult(content=[_text(figures)])
 
