@@ -196,3 +196,67 @@ def test_malformed_lines_are_refused_with_their_line(line_: Any, problem: str, p
 
     assert problem in refused.value.problem
     assert refused.value.place == place
+
+
+def test_the_files_own_session_is_the_first_one() -> None:
+    """A fork or a sub-agent's file repeats the first lines of the session that it came from."""
+    parent = line("session_meta", id="parent", cwd="/elsewhere", cli_version="0.1.0")
+    transcript = read(parent, call("c1"), line("turn_context", cwd="/q"), parent, call("c2"))
+
+    assert (transcript.session_id, transcript.client_version, transcript.cwd) == ("s1", "0.144.5", "/q")
+    assert [use.cwd for use in transcript.messages[0].tool_uses] == ["/p", "/q"]
+
+
+def test_what_another_agent_says_is_a_message_of_its_own() -> None:
+    said = item("agent_message", author="/root/a", recipient="/root", content=[{"type": "input_text", "text": "Done."}])
+    sealed = item("agent_message", content=[{"type": "encrypted_content", "encrypted_content": "x"}])
+    transcript = read(call("c1"), output("c1"), said, sealed, call("c2"))
+
+    assert shape(transcript.messages) == ["a: +c1", "u: -c1", "d:Done.", "d:", "a: +c2"]
+    assert transcript.messages[3].more
+
+
+BARE: tuple[Any, ...] = (
+    {"id": "s25", "timestamp": "2025-06-20T10:00:00.000Z", "instructions": None, "git": {"branch": "main"}},
+    {"record_type": "state"},
+    message("user", "go")["payload"],
+    {"type": "reasoning", "id": "rs", "summary": []},
+    call("c1", "shell", arguments='{"command":["bash","-lc","ls"],"workdir":"/p"}')["payload"],
+    output("c1", '{"output":"a\\nb","metadata":{"exit_code":0,"duration_seconds":0.1}}')["payload"],
+    message("assistant", "done")["payload"],
+)
+
+
+@pytest.mark.parametrize("lines", [BARE, BARE[2:], BARE[4:]], ids=["whole", "without its first line", "from a call on"])
+def test_a_rollout_of_mid_2025_has_its_items_in_the_lines(lines: tuple[Any, ...]) -> None:
+    raw = jsonl(*lines)
+    transcript = read_transcript(raw)
+
+    assert transcript.format.name == "codex"
+    assert shape(transcript.messages)[-3:] == ["a: +c1", "u: -c1", "a:done"]
+    assert transcript.session_id == ("s25" if len(lines) == len(BARE) else None)
+    assert transcript.messages[-3].tool_uses[0].cwd == "/p"
+    assert render(transcript, Edits({"c1": "[n]"})) == raw.replace(json.dumps(BARE[5]["output"]).encode(), b'"[n]"')
+    kept = [line_ for line_ in lines if line_.get("call_id") != "c1"]
+    assert render(transcript, Edits({}, frozenset(["c1"]))) == jsonl(*kept)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_rollout_that_is_one_document_is_told_what_it_is(indent: int | None) -> None:
+    raw = json.dumps({"session": {"id": "s", "timestamp": "t"}, "items": [BARE[2]]}, indent=indent).encode()
+
+    with pytest.raises(TranscriptError, match=r"^old\.json: a rollout of the first Codex, one JSON document"):
+        read_transcript(raw, name="old.json")
+
+
+@pytest.mark.parametrize("odd", [{}, [], 5, None, True])
+def test_a_type_of_any_kind_is_no_type(odd: Any) -> None:
+    """Only names are looked up."""
+    lines = [
+        {"type": odd, "payload": {}},
+        line("event_msg", type=odd),
+        item("message", role="user", content=[{"type": odd}]),
+    ]
+
+    assert shape(read(*lines, message("user", "go")).messages)[-1] == "u:go"
+    assert read_transcript(jsonl({"type": odd, "uuid": "u"}, {"type": "user", "message": {"content": "x"}})).messages

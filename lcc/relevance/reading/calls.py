@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from lcc.relevance.reading.commands import Effect, LineRange, command_effect, command_read
+from lcc.relevance.reading.scripts import plain_call
 from lcc.transcript import Json, Pair, ToolUse
 
 Kind = Literal[
@@ -26,6 +27,7 @@ Kind = Literal[
     "question",
     "web",
     "agent",
+    "report",
     "harmless",
     "other",
 ]
@@ -41,7 +43,9 @@ _KINDS: dict[Kind, str] = {
     "plan": "todowrite todoread update_plan taskcreate taskupdate tasklist taskget exitplanmode enterplanmode",
     "question": "askuserquestion request_user_input ask_user",
     "web": "webfetch websearch web_fetch web_search web_search_call",
-    "agent": "task agent spawn_agent sendmessage teamcreate",
+    "agent": "task agent spawn_agent resume_agent close_agent followup_task send_input send_message sendmessage "
+    "teamcreate",
+    "report": "wait_agent list_agents",
     "harmless": "toolsearch tool_search tool_search_call killbash killshell taskstop skill view_image",
 }
 _KIND_OF: dict[str, Kind] = {name: kind for kind, names in _KINDS.items() for name in names.split()}
@@ -82,8 +86,11 @@ class FileRead(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def kind_of(tool: str) -> Kind:
-    """The kind of a tool, by name."""
-    return _KIND_OF.get(tool.lower(), "web" if tool.startswith("mcp__") and "fetch" in tool else "other")
+    """The kind of a tool, by name. A namespace of Codex's own (``collaboration__wait_agent``) is no part of it."""
+    if tool.startswith("mcp__"):
+        return "web" if "fetch" in tool else "other"
+    name = tool.lower()
+    return _KIND_OF.get(name) or _KIND_OF.get(name.rpartition("__")[2], "other")
 
 
 @lru_cache(maxsize=1024)
@@ -94,10 +101,11 @@ def writes_codex_header(tool: str) -> bool:
 
 def command_of(use: ToolUse) -> str | None:
     """The shell command of a command call; None when the call is no command or gives it in no known form."""
-    if kind_of(use.tool) != "command" or not isinstance(use.input, dict):
+    given = _arguments(use)
+    if kind_of(use.tool) != "command" or not isinstance(given, dict):
         return None
     for key in _COMMAND_KEYS:
-        value = use.input.get(key)
+        value = given.get(key)
         if isinstance(value, str):
             return value
         if isinstance(value, list) and len(value) == 3 and value[1] in ("-c", "-lc") and isinstance(value[2], str):
@@ -107,13 +115,23 @@ def command_of(use: ToolUse) -> str | None:
 
 def cwd_of(use: ToolUse) -> str | None:
     """The directory that the call itself names (Codex ``workdir``), else the one the transcript records for it."""
-    if isinstance(use.input, dict) and not use.input.keys().isdisjoint(_CWD_KEYS):
+    given = _arguments(use)
+    if isinstance(given, dict) and not given.keys().isdisjoint(_CWD_KEYS):
         for key in _CWD_KEYS:
-            value = use.input.get(key)
+            value = given.get(key)
             if isinstance(value, str) and value:
+                if given is not use.input:  # a script's own words, which the transcript knows nothing of
+                    return os.path.join(use.cwd or "", value)
                 # A relative one is already in what a Codex transcript records for the call.
                 return value if os.path.isabs(value) or not use.cwd else use.cwd
     return use.cwd
+
+
+def _arguments(use: ToolUse) -> Json:
+    """What a call was given; where that is a script that is one plain call, what that call was given."""
+    if isinstance(use.input, str) and kind_of(use.tool) == "command":
+        return plain_call(use.input) or use.input
+    return use.input
 
 
 def full_path(path: str, cwd: str | None, session_cwd: str | None, root: str | None) -> str:
@@ -172,7 +190,7 @@ def effect_of(use: ToolUse) -> Effect:
     if kind == "command":
         command = command_of(use)
         return command_effect(command) if command is not None else "opaque"
-    return "opaque" if kind in ("poll", "agent", "other") else "read_only"
+    return "opaque" if kind in ("poll", "agent", "report", "other") else "read_only"
 
 
 def input_strings(value: Json) -> list[str]:

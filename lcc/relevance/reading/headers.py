@@ -17,6 +17,11 @@ _HEADER = re.compile(
     r"|Script (?:completed|running|failed)[^\n]*+\n)++(?:\n?Output:\n)"
 )
 _IGNORED = re.compile(r"^(?:Chunk ID: |Wall time:? |Original token count: )[^\n]*+\n", re.MULTILINE)
+_STILL_RUNNING = ("Process running with session ID ", "Script running with ")
+_FAILED_SCRIPT = "Script failed"
+_JSON_START = re.compile(r'\{\s*"output"\s*:\s*"')
+_JSON_END = re.compile(r'"metadata"\s*:\s*\{\s*"exit_code"\s*:\s*(-?[0-9]{1,10})\s*[,}][^{}]*+\}?\s*\}\s*\Z')
+_JSON_END_CHARS = 300
 _EXIT_CODE = re.compile(r"^(?:Process exited with code |Exit code: )(-?[0-9]{1,10})$", re.MULTILINE)
 
 
@@ -35,7 +40,23 @@ def comparable(tool: str, text: str) -> str:
 
 
 def exit_code(tool: str, text: str) -> int | None:
-    """The exit code that the Codex header names, or None."""
+    """The exit code that the Codex header names, or the JSON form of older versions; 1 for a script that failed."""
     length = header_length(tool, text)
-    match = _EXIT_CODE.search(text, 0, length) if length else None
+    if not length:
+        found = _JSON_END.search(text, max(0, len(text) - _JSON_END_CHARS)) if is_json_output(tool, text) else None
+        return int(found[1]) if found else None
+    if text.startswith(_FAILED_SCRIPT):
+        return 1
+    match = _EXIT_CODE.search(text, 0, length)
     return int(match[1]) if match else None
+
+
+def is_json_output(tool: str, text: str) -> bool:
+    """Whether the text is an output in the JSON form of older Codex versions: escaped, with its exit code behind it."""
+    return writes_codex_header(tool) and _JSON_START.match(text) is not None
+
+
+def still_runs(tool: str, text: str) -> bool:
+    """Whether the Codex header says that what the call started was still running."""
+    length = header_length(tool, text)
+    return bool(length) and any(sign in text[:length] for sign in _STILL_RUNNING)

@@ -2,6 +2,7 @@
 
 What the model is sent are the ``response_item`` lines. Events repeat outputs and are left alone, but for two
 that change the conversation: a rollback takes its last turns away, and a compaction replaces what came before.
+In rollouts of mid-2025 the items stand in the lines by themselves, behind a first line of ``id`` and ``timestamp``.
 Each message line is a message; a run of calls is one assistant message, and a run of results one user message.
 """
 
@@ -25,6 +26,7 @@ from lcc.transcript.values import Json, Path, TranscriptError
 
 # Tuples: a value of any type can be looked up in one.
 _LINE_TYPES: Final = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
+_BARE_ITEMS: Final = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call")
 _TEXT_PARTS: Final = ("input_text", "output_text", "text")
 _TURN_STARTS: Final = ("task_started", "turn_started")
 _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
@@ -38,8 +40,15 @@ class Codex(ManyLines):
     what = "a Codex rollout"
 
     def recognises(self, source: Source) -> bool:
-        line_type = source.fields.get("type")
-        return line_type in _LINE_TYPES and "payload" in source.fields
+        document = source.document if source.is_one_document else source.fields
+        if isinstance(document, dict) and {"session", "items"} <= document.keys():
+            raise TranscriptError(
+                "a rollout of the first Codex, one JSON document, which lcc does not read", source.name
+            )
+        first = source.fields
+        line_type = first.get("type")
+        is_bare = line_type in _BARE_ITEMS and ("role" in first or "call_id" in first) and "message" not in first
+        return (line_type in _LINE_TYPES and "payload" in first) or is_bare or _is_bare_meta(first)
 
     def begins(self, source: Source) -> bool:
         return self.recognises(source)
@@ -76,7 +85,7 @@ class Codex(ManyLines):
         )
 
     def is_own_line(self, path: Path) -> bool:
-        return path[1:] == ("payload",)
+        return path[1:] in ((), ("payload",))
 
     def content_path(self, result: ToolResult) -> Path:
         return (*result.path, "output")
@@ -119,11 +128,17 @@ class _Rollout:
         self.cwd: str | None = None
         self.session_id: str | None = None
         self.version: str | None = None
+        self.has_meta = False
 
     def take(self, value: dict[str, Json], index: int, damaged: bool) -> None:
         """One line. ``damaged``: nothing in it may be replaced."""
         line_type, payload = value.get("type"), value.get("payload")
         if line_type not in _LINE_TYPES:
+            if line_type in _BARE_ITEMS and "payload" not in value:
+                self._item(value, (index,), damaged)
+            elif not index and _is_bare_meta(value):
+                self.has_meta = True
+                self.session_id = _string(value, "id")
             return
         if not isinstance(payload, dict):
             refuse(f"must be an object, is {kind(payload) if 'payload' in value else 'absent'}", (index, "payload"))
@@ -134,11 +149,13 @@ class _Rollout:
             self._compacted(payload, path, damaged)
         elif line_type == "event_msg":
             self._event(payload)
-        else:
+        elif line_type == "turn_context":
             self.cwd = _string(payload, "cwd") or self.cwd
-            if line_type == "session_meta":
-                self.session_id = _string(payload, "id") or self.session_id
-                self.version = _string(payload, "cli_version") or self.version
+        elif not self.has_meta:  # another one is of the session that this one was forked from
+            self.has_meta = True
+            self.cwd = _string(payload, "cwd") or self.cwd
+            self.session_id = _string(payload, "id")
+            self.version = _string(payload, "cli_version")
 
     def _event(self, payload: dict[str, Json]) -> None:
         event = payload.get("type")
@@ -175,7 +192,9 @@ class _Rollout:
     def _item(self, item: dict[str, Json], path: Path, damaged: bool) -> None:
         item_type = item.get("type")
         if item_type == "message":
-            self._message(item, path)
+            self._message(item, path, _role(item, path))
+        elif item_type == "agent_message":
+            self._message(item, path, "developer")
         elif item_type in _CALLS:
             use = self._call(item, path)
             self._step("assistant", path).uses.append(use)
@@ -194,11 +213,7 @@ class _Rollout:
         last.documents.append(int(path[0]))
         return last
 
-    def _message(self, item: dict[str, Json], path: Path) -> None:
-        written = item.get("role")
-        role = ROLES.get(written) if isinstance(written, str) else None
-        if role is None:
-            refuse(f"must be one of {', '.join(ROLES)}, is {written!r}", (*path, "role"))
+    def _message(self, item: dict[str, Json], path: Path, role: Role) -> None:
         message = MessageBuilder(role)
         message.documents.append(int(path[0]))
         content = item.get("content")
@@ -233,6 +248,19 @@ class _Rollout:
         if isinstance(arguments, dict) and isinstance(workdir := arguments.get("workdir"), str):
             cwd = os.path.join(cwd, workdir) if cwd else workdir
         return ToolUse(call_id, tool, arguments, cwd, path)
+
+
+def _role(item: dict[str, Json], path: Path) -> Role:
+    written = item.get("role")
+    role = ROLES.get(written) if isinstance(written, str) else None
+    if role is None:
+        refuse(f"must be one of {', '.join(ROLES)}, is {written!r}", (*path, "role"))
+    return role
+
+
+def _is_bare_meta(first: dict[str, Json]) -> bool:
+    """Whether it is the first line of a rollout of mid-2025, whose other lines are the items themselves."""
+    return "type" not in first and isinstance(first.get("id"), str) and {"timestamp", "instructions"} <= first.keys()
 
 
 def _arguments(written: Json) -> Json:
