@@ -144,61 +144,88 @@ const freshResults = (toolResults, plan) =>
       text: [plan.results.get(tool_use_id) ?? text, plan.lines.get(tool_use_id)].filter(Boolean).join("\n"),
     }));
 
-// Results directly follow their calls: those of one run of user entries become the first entry of the run.
-const appendUser = (out, message, plan) => {
-  if (isPrompt(message)) {
-    out.push(message);
-    return;
+// The entries of a session that is being put together, and where its calls stand.
+class Session {
+  constructor(messages, plan) {
+    this.out = [];
+    this.plan = plan;
+    this.callers = new Map(); // call id to the entry that makes the call
+    this.open = new Set(); // calls of the newest such entry whose results are still to come
+    this.group = undefined; // that entry
+    this.answered = new Set(messages.flatMap(({ toolResults }) => toolResults ?? []).map((result) => result.tool_use_id));
   }
-  const toolResults = freshResults(message.toolResults, plan);
-  let start = out.length;
-  while (start > 0 && out[start - 1].role === "user") start -= 1;
-  if (toolResults.length > 0) {
-    if (out[start]?.toolResults) out[start].toolResults.push(...toolResults);
-    else out.splice(start, 0, { role: "user", text: "", toolUses: [], toolResults });
-  }
-  if (message.text) out.push({ role: "user", text: message.text, toolUses: [] });
-};
 
-// The blocks of one API message arrive as one entry each; returned apart, parallel calls lose their results.
-// So the calls of one run of assistant entries go into one entry, behind its texts.
-const appendAssistant = (out, message, plan) => {
-  const toolUses = message.toolUses
-    .filter((use) => !plan.dropped.has(use.tool_use_id))
-    .map(({ tool_use_id, tool, input }) => ({ tool_use_id, tool, input }));
-  const last = out[out.length - 1]?.role === "assistant" ? out[out.length - 1] : undefined;
-  if (message.text && last?.toolUses.length > 0) {
-    if (last.text) out.splice(-1, 0, { role: "assistant", text: last.text, toolUses: [] });
-    last.text = message.text;
-  } else if (message.text || (!last && toolUses.length > 0)) {
-    out.push({ role: "assistant", text: message.text, toolUses: [] });
+  // A result stands directly behind the entry with its call, whatever came in between. No answer goes on behind a prompt.
+  addUser(message) {
+    if (isPrompt(message)) {
+      this.out.push(message);
+      this.open.clear();
+      return;
+    }
+    for (const result of freshResults(message.toolResults, this.plan)) {
+      this.open.delete(result.tool_use_id);
+      const caller = this.callers.get(result.tool_use_id);
+      let place = caller ? this.out.lastIndexOf(caller) + 1 : this.out.length;
+      if (!caller) while (place > 0 && this.out[place - 1].role === "user") place -= 1;
+      if (this.out[place]?.toolResults) this.out[place].toolResults.push(result);
+      else this.out.splice(place, 0, { role: "user", text: "", toolUses: [], toolResults: [result] });
+    }
+    if (message.text) this.out.push({ role: "user", text: message.text, toolUses: [] });
   }
-  if (toolUses.length > 0) out[out.length - 1].toolUses.push(...toolUses);
-};
+
+  // The blocks of one API message arrive as one entry each, and results of its first calls may come ahead of its last
+  // ones; returned apart, parallel calls lose their results. So the calls of one run of assistant entries, and of one
+  // whose calls are still open, go into one entry, behind its texts.
+  addAssistant(message) {
+    const toolUses = message.toolUses
+      .filter((use) => !this.plan.dropped.has(use.tool_use_id))
+      .map(({ tool_use_id, tool, input }) => ({ tool_use_id, tool, input }));
+    const newest = this.out[this.out.length - 1];
+    let entry = this.open.size > 0 ? this.group : newest?.role === "assistant" ? newest : undefined;
+    if (message.text && entry?.toolUses.length > 0) {
+      if (entry.text) this.out.splice(this.out.lastIndexOf(entry), 0, { role: "assistant", text: entry.text, toolUses: [] });
+      entry.text = message.text;
+    } else if (message.text || (!entry && toolUses.length > 0)) {
+      entry = { role: "assistant", text: message.text, toolUses: [] };
+      this.out.push(entry);
+    }
+    if (toolUses.length === 0) return;
+    if (entry !== this.group) this.open.clear();
+    this.group = entry;
+    for (const use of toolUses) {
+      entry.toolUses.push(use);
+      this.callers.set(use.tool_use_id, entry);
+      if (this.answered.has(use.tool_use_id)) this.open.add(use.tool_use_id);
+    }
+  }
+
+  // Words stand behind what they belong to, and never between a call and its result.
+  say(words) {
+    const newest = this.out[this.out.length - 1];
+    if (newest?.role === "assistant" && newest.toolUses.length > 0) return;
+    this.out.push(...words.splice(0).map((text) => ({ role: "user", text, toolUses: [] })));
+  }
+}
 
 /**
  * The new session: prompts as they are, everything else fresh, merged, and with the plan's texts.
  * plan: {results: Map id to text, dropped: Set of ids, lines: Map id to line, texts: Map handle to texts}.
  */
 export const build = (messages, plan) => {
-  const out = [];
+  const session = new Session(messages, plan);
   const waiting = [...(plan.texts.get("") ?? [])];
-  const say = () => {
-    if (out.length > 0 && out[out.length - 1].role === "assistant" && out[out.length - 1].toolUses.length > 0) return;
-    out.push(...waiting.splice(0).map((text) => ({ role: "user", text, toolUses: [] })));
-  };
   for (const message of messages) {
     if (message.role === "assistant") {
-      say();
-      appendAssistant(out, message, plan);
+      session.say(waiting);
+      session.addAssistant(message);
     } else {
-      if (isPrompt(message)) say();
-      appendUser(out, message, plan);
+      if (isPrompt(message)) session.say(waiting);
+      session.addUser(message);
     }
     waiting.push(...(plan.texts.get(message.handle) ?? []));
   }
-  say();
-  return closeTurn(out);
+  session.say(waiting);
+  return closeTurn(session.out);
 };
 
 /** No call may stay open at the end: its thinking is gone, and the API refuses an open call without it. */
@@ -233,6 +260,11 @@ export const missingIn = (built, messages, plan) => {
   const came = messages.flatMap((message) => message.toolResults ?? []).filter(({ tool_use_id }) => stays(tool_use_id));
   const isThere = ({ tool_use_id, text }) => results.get(tool_use_id)?.startsWith(plan.results.get(tool_use_id) ?? text);
   if (results.size !== came.length || !came.every(isThere)) return "a result";
+  const isAnswered = ({ toolUses }, place) =>
+    toolUses.every(({ tool_use_id: id }) => {
+      return !results.has(id) || built[place + 1]?.toolResults?.some((result) => result.tool_use_id === id);
+    });
+  if (!built.every(isAnswered)) return "a result at its call";
   if (![...plan.lines].every(([id, line]) => !stays(id) || results.get(id)?.endsWith(line))) return "a part of a result";
   const words = new Map();
   for (const { role, text } of fresh) if (role === "user" && text) words.set(text, (words.get(text) ?? 0) + 1);

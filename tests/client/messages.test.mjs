@@ -85,6 +85,45 @@ const CASES = {
     [user("go"), assistant("", "A", "B"), result("A"), user("wait"), result("B"), assistant("done")],
     ["u* go", "a A B", "u A=out A B=out B", "u* wait", "a done"],
   ],
+  "a result that comes behind the next call of its answer goes to its call": [
+    [
+      user("go"),
+      assistant("", "A"),
+      assistant("", "B"),
+      result("A"),
+      assistant("", "C"),
+      result("B"),
+      result("C"),
+      assistant("done"),
+    ],
+    ["u* go", "a A B C", "u A=out A B=out B C=out C", "a done"],
+  ],
+  "results and texts of one answer that come mixed": [
+    [
+      user("go"),
+      assistant("one", "A"),
+      assistant("", "B"),
+      result("B"),
+      assistant("two"),
+      assistant("", "C"),
+      result("C"),
+      result("A"),
+      assistant("done"),
+    ],
+    ["u* go", "a one", "a two A B C", "u B=out B C=out C A=out A", "a done"],
+  ],
+  "a call that is never answered keeps nothing open": [
+    [user("go"), assistant("", "A", "B"), result("B"), assistant("", "C"), result("C"), assistant("done")],
+    ["u* go", "a A B", "u B=out B", "a C", "u C=out C", "a done"],
+  ],
+  "a result that comes late goes to its call, and what was said meanwhile stays behind it": [
+    [user("go"), assistant("", "A"), user("wait"), assistant("waiting", "B"), result("A"), result("B"), assistant("x")],
+    ["u* go", "a A", "u A=out A", "u* wait", "a waiting B", "u B=out B", "a x"],
+  ],
+  "an answered call and the next are two steps": [
+    [user("go"), assistant("", "A"), result("A"), assistant("", "B"), result("B"), assistant("done")],
+    ["u* go", "a A", "u A=out A", "a B", "u B=out B", "a done"],
+  ],
   "an unfinished turn is closed and told to go on": [
     [user("go"), assistant("", "A"), result("A")],
     ["u* go", "a A", "u A=out A", `a ${CLOSING_NOTE}`, `u ${GO_ON}`],
@@ -287,6 +326,7 @@ for (const [name, damage] of Object.entries({
   "a text of the assistant": (made) => (made[1].text = "on"),
   "a call": (made) => made[1].toolUses.pop(),
   "a result": (made) => made[2].toolResults.shift(),
+  "a result at its call": (made) => made.splice(2, 0, { role: "user", text: "", toolUses: [] }),
   "a part of a result": (made) => (made[2].toolResults[1].text = "out B"),
   "words beside the messages": (made) => made.splice(3, 1),
 })) {

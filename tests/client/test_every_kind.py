@@ -87,8 +87,8 @@ def session_of_every_kind(lab: Lab) -> SessionFile:
         session.assistant({"type": "tool_use", "id": f"toolu_b_{kind}", "name": "Bash", "input": {"command": kind}})
         session.result_parts(f"toolu_b_{kind}", [say("x")], block)
     for block in [*server_tools(), say("Found it all.")]:
-        message = {"id": "msg_server", "role": "assistant", "model": "claude-opus-5-5", "content": [block], "usage": {}}
-        session.row("assistant", message=message)
+        block_of(session, "msg_server", block)
+    streamed(session)
     printed = "<local-command-stdout>MARK-local_command-printed</local-command-stdout>"
     session.row("system", subtype="local_command", content=printed, level="info")
     session.user("Question?")
@@ -103,6 +103,23 @@ def session_of_every_kind(lab: Lab) -> SessionFile:
         session.assistant(say(f"Answer {number}."))
     session.write(lab.home)
     return session
+
+
+def block_of(session: SessionFile, message_id: str, block: dict[str, Any]) -> None:
+    """A row with one block of a message that has several rows."""
+    message = {"id": message_id, "role": "assistant", "model": "claude-opus-5-5", "content": [block], "usage": {}}
+    session.row("assistant", message=message)
+
+
+def streamed(session: SessionFile) -> None:
+    """Calls of one answer that run while it still comes in: results stand ahead of its last call."""
+    calls = {name: {"type": "tool_use", "id": f"toolu_s_{name}", "name": "Bash", "input": {}} for name in "abc"}
+    for name in ("a", "b", "A", "c", "B", "C"):
+        if name in calls:
+            block_of(session, "msg_streamed", calls[name])
+        else:
+            session.result(f"toolu_s_{name.lower()}", f"MARK-streamed-{name.lower()}")
+    session.assistant(say("All three came."))
 
 
 def server_tools() -> Iterator[dict[str, Any]]:
