@@ -20,7 +20,7 @@ sys.path.insert(0, str(CHECKOUT / "tests"))
 from client.claude_process import Claude, Lab  # noqa: E402
 from client.conftest import SETTLED, find_client, lab_folder  # noqa: E402
 from client.messages_api import Script, serve  # noqa: E402
-from client.session_rows import SessionFile  # noqa: E402
+from making import SessionFile  # noqa: E402
 
 
 def session_of(lab: Lab, megabytes: int) -> SessionFile:

@@ -17,7 +17,7 @@ from client.claude_process import Claude, Lab
 from client.conftest import PLUGIN
 from client.conversation import calls, conversation, results, texts
 from client.messages_api import MessagesApi, Reply, Script, say, serve
-from client.session_rows import worked_on
+from making import worked_on
 
 pytestmark = pytest.mark.client
 

@@ -19,7 +19,7 @@ from client.claude_process import Claude, Lab, Turn
 from client.conftest import PLUGIN, Table, lab_folder
 from client.conversation import Item, calls, conversation, results, texts
 from client.messages_api import MessagesApi, Reply, Script, call, say, serve
-from client.session_rows import SessionFile
+from making import SessionFile
 
 from lcc_hook.inventory import ATTACHMENTS, NEVER, SYSTEM
 
@@ -82,10 +82,10 @@ def session_of_every_kind(lab: Lab) -> SessionFile:
         if kind == "tool_reference":  # sent for tools that are there: test_workday.py loads one
             continue
         session.assistant({"type": "tool_use", "id": f"toolu_p_{kind}", "name": "Bash", "input": {"command": kind}})
-        session.result_parts(f"toolu_p_{kind}", [say(f"MARK-{kind}-beside"), part])
+        session.result(f"toolu_p_{kind}", [say(f"MARK-{kind}-beside"), part])
     for kind, block in {"image": kinds.PICTURE, "text": say("MARK-beside-text"), "document": kinds.DOCUMENT}.items():
         session.assistant({"type": "tool_use", "id": f"toolu_b_{kind}", "name": "Bash", "input": {"command": kind}})
-        session.result_parts(f"toolu_b_{kind}", [say("x")], block)
+        session.result(f"toolu_b_{kind}", [say("x")], block)
     for block in [*server_tools(), say("Found it all.")]:
         block_of(session, "msg_server", block)
     streamed(session)

@@ -14,7 +14,7 @@ from client.claude_process import Claude, Lab
 from client.conftest import CHECKOUT, Table
 from client.conversation import conversation, results
 from client.messages_api import Script, serve
-from client.session_rows import worked_on
+from making import worked_on
 
 pytestmark = pytest.mark.client
 

@@ -12,7 +12,7 @@ from client.claude_process import Claude, Lab
 from client.conftest import PLUGIN, Table
 from client.conversation import Item, conversation, results, texts
 from client.messages_api import MessagesApi, Reply, Script, bash, call, say, serve, think
-from client.session_rows import SessionFile, worked_on
+from making import SessionFile, worked_on
 
 pytestmark = pytest.mark.client
 

@@ -9,7 +9,7 @@ import pytest
 from client.claude_process import Claude, Lab
 from client.conftest import PLUGIN, Table
 from client.messages_api import SUMMARY_REQUEST, Reply, Script, say, serve, words_of
-from client.session_rows import worked_on
+from making import worked_on
 
 pytestmark = pytest.mark.client
 

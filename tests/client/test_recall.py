@@ -10,7 +10,7 @@ from client.claude_process import Claude, Lab
 from client.conftest import PLUGIN, Table
 from client.conversation import conversation, results
 from client.messages_api import Block, Body, Reply, Script, bash, call, results_in, say, serve
-from client.session_rows import SessionFile
+from making import SessionFile
 
 pytestmark = pytest.mark.client
 

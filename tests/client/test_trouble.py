@@ -17,7 +17,7 @@ from client.claude_process import Claude, Lab, Turn
 from client.conftest import PLUGIN, Table
 from client.conversation import conversation, results, texts
 from client.messages_api import SUMMARY_REQUEST, MessagesApi, Reply, Script, say, serve, words_of
-from client.session_rows import SessionFile, worked_on
+from making import SessionFile, worked_on
 
 pytestmark = pytest.mark.client
 

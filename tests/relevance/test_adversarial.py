@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from relevance.made_session import MadeSession, compact, long_text, numbered
+from making import MadeSession, compact, long_text, numbered
 from relevance.pointer_follower import follow, results
 
 from lcc.relevance import TranscriptCompactionRequest, run_pass

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from relevance.made_session import MadeSession
+from making import MadeSession
 from relevance.pass_world import NAMES, SNIPPETS
 from relevance.pointer_follower import require_rest_untouched
+
+from lcc.contract.option import RequestError
 
 EXAMPLES = int(os.environ.get("LCC_HYPOTHESIS_EXAMPLES", "1")) * 100
 
@@ -54,7 +57,10 @@ CALLS = st.lists(
 )
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_any_input_is_decided_about(calls: list[Any], mode: str, root: str | None, question: str) -> None:
-    """Every call gets its record; what is kept is untouched; the same session again gives the same decisions."""
+    """Every call gets its record; what is kept is untouched; the same session again gives the same decisions.
+
+    An empty workspace is refused by its name.
+    """
     session = MadeSession(cwd="/w" if root is None else None)
     for tool, given_input, text, flag in calls:
         session.call(tool, given_input, text, flag)
@@ -64,6 +70,10 @@ def test_any_input_is_decided_about(calls: list[Any], mode: str, root: str | Non
         "question": question,
         "allow_command_pointers": len(calls) % 2 == 0,
     }
+    if root == "":
+        with pytest.raises(RequestError, match="workspace_root"):
+            session.compact(mode, **options)
+        return
     answer = session.compact(mode, **options)
 
     assert len(answer.records) == len(calls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from relevance.made_session import MadeSession, long_text, numbered
+from making import MadeSession, long_text, numbered
 
 TEXT = long_text("a.py")
 

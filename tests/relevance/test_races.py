@@ -19,8 +19,8 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from making import MadeSession, long_text, numbered
 from relevance.disk_changer import KINDS
-from relevance.made_session import MadeSession, long_text, numbered
 
 from lcc.relevance import TranscriptCompactionRequest, TranscriptCompactionResult, run_pass
 from lcc.transcript import Transcript, parse_payload

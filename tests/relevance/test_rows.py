@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from relevance.made_session import REMINDER, numbered
+from making import REMINDER, numbered
 
 from lcc.relevance.reading.rows import number_lines, parse_rows
 

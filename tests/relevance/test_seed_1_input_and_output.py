@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from relevance.made_session import MadeSession, compact, long_text
+from making import MadeSession, compact, long_text
 
 from lcc.relevance import TranscriptCompactionRequest, TranscriptError, compact_transcript, messages_to_payload
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from relevance.made_session import REMINDER, Answer, MadeSession, long_text, numbered
+from making import REMINDER, Answer, MadeSession, long_text, numbered
 
 from lcc.contract.reasons import KEEP_DISK_MISSING
 from lcc.relevance import verify_recoverable

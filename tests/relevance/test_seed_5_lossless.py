@@ -8,7 +8,7 @@ import socket
 from typing import Any, NoReturn
 
 import pytest
-from relevance.made_session import MadeSession, long_text
+from making import MadeSession, long_text
 
 from lcc.relevance import TranscriptCompactionRequest, verify_lossless
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from relevance.made_session import Answer, MadeSession, long_text
+from making import Answer, MadeSession, long_text
 
 LARGE = long_text("log", 200)
 assert 4000 < len(LARGE) < 8000

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from relevance.made_session import MadeSession, long_text, numbered
+from making import MadeSession, long_text, numbered
 
 from lcc.relevance import RequestError, TranscriptCompactionRequest
 

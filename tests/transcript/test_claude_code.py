@@ -5,26 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from transcript.session_lines import (
-    BASIC,
-    answer,
-    assistant,
-    entry,
-    jsonl,
-    read_lines,
-    result,
-    shape,
-    text,
-    thinking,
-    use,
-    user,
-)
+from making import answer, assistant, jsonl, read_rows, result, row, text, thinking, use, user
+from transcript.shapes import BASIC, shape
 
 from lcc.transcript import Edits, Transcript, TranscriptError, read_transcript, render
 
 
 def only_result(content: Any, **more: Any) -> Any:
-    transcript = read_lines(*BASIC[:3], user("u2", "a2", [result("t1", content, **more)]))
+    transcript = read_rows(*BASIC[:3], user("u2", "a2", [result("t1", content, **more)]))
     return transcript.messages[-1].tool_results[0]
 
 
@@ -67,7 +55,7 @@ class TestPhysicalLines:
     def test_a_line_of_megabytes_is_read(self) -> None:
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 2_000_000}}
 
-        transcript = read_lines(user("u0", None, [image, text("see")]), user("u1", "u0", "go"))
+        transcript = read_rows(user("u0", None, [image, text("see")]), user("u1", "u0", "go"))
 
         assert [(m.text, m.more) for m in transcript.messages] == [("see", True), ("go", False)]
 
@@ -110,18 +98,18 @@ class TestEntries:
     def test_nested_progress_messages_are_no_messages(self) -> None:
         """Section B2: a sub-agent's messages inside a progress entry."""
         nested = {"type": "user", "message": {"role": "user", "content": [result("inner")]}}
-        progress = entry("progress", "p1", "a2", data={"type": "agent_progress", "message": nested})
+        progress = row("progress", "p1", "a2", data={"type": "agent_progress", "message": nested})
 
-        transcript = read_lines(*BASIC[:3], progress, answer("u2", "p1", "t1"))
+        transcript = read_rows(*BASIC[:3], progress, answer("u2", "p1", "t1"))
 
         assert shape(transcript.messages) == ["u:do it", "a:Looking. +t1", "u: -t1"]
 
     def test_progress_and_attachment_entries_carry_the_chain(self) -> None:
         """Section B3."""
-        transcript = read_lines(
+        transcript = read_rows(
             user("u1", None, "one"),
-            entry("attachment", "x1", "u1", attachment={"type": "file"}),
-            entry("progress", "x2", "x1", data={"type": "hook_progress"}),
+            row("attachment", "x1", "u1", attachment={"type": "file"}),
+            row("progress", "x2", "x1", data={"type": "hook_progress"}),
             assistant("a1", "x2", "m1", text("two")),
         )
 
@@ -131,9 +119,9 @@ class TestEntries:
     @pytest.mark.parametrize("prompt", ["wait", [text("wait")]])
     def test_words_typed_while_the_assistant_works_are_the_users(self, prompt: Any, mode: Any) -> None:
         """Section B4: they stand in an attachment of the chain."""
-        queued = entry("attachment", "q1", "u2", attachment={"type": "queued_command", "prompt": prompt, **mode})
+        queued = row("attachment", "q1", "u2", attachment={"type": "queued_command", "prompt": prompt, **mode})
 
-        transcript = read_lines(*BASIC, queued, assistant("a9", "q1", "m9", text("I wait.")))
+        transcript = read_rows(*BASIC, queued, assistant("a9", "q1", "m9", text("I wait.")))
 
         assert shape(transcript.messages)[2:] == ["u: -t1", "u:wait", "a:I wait."]
 
@@ -147,13 +135,13 @@ class TestEntries:
         ],
     )
     def test_other_attachments_are_no_messages(self, attachment: Any) -> None:
-        transcript = read_lines(*BASIC, entry("attachment", "q1", "u2", attachment=attachment), user("u3", "q1", "end"))
+        transcript = read_rows(*BASIC, row("attachment", "q1", "u2", attachment=attachment), user("u3", "q1", "end"))
 
         assert shape(transcript.messages)[2:] == ["u: -t1", "u:end"]
 
     def test_meta_lines_and_the_compact_summary_are_the_users(self) -> None:
-        transcript = read_lines(
-            entry("system", "b1", None, subtype="compact_boundary", logicalParentUuid="gone"),
+        transcript = read_rows(
+            row("system", "b1", None, subtype="compact_boundary", logicalParentUuid="gone"),
             user("u1", "b1", "summary", isCompactSummary=True, isVisibleInTranscriptOnly=True),
             user("u2", "u1", "meta", isMeta=True),
         )
@@ -162,9 +150,7 @@ class TestEntries:
 
     def test_system_lines_without_subtype_pass(self) -> None:
         """Section B1: versions 1.0."""
-        transcript = read_lines(
-            user("u1", None, "one"), entry("system", "s1", "u1", content="x"), user("u2", "s1", "two")
-        )
+        transcript = read_rows(user("u1", None, "one"), row("system", "s1", "u1", content="x"), user("u2", "s1", "two"))
 
         assert shape(transcript.messages) == ["u:one", "u:two"]
 
@@ -172,7 +158,7 @@ class TestEntries:
 class TestMessages:
     def test_lines_of_one_message_id_are_one_message(self) -> None:
         """Section C3: thinking, text and call on lines of their own."""
-        transcript = read_lines(
+        transcript = read_rows(
             user("u1", None, "go"),
             assistant("a1", "u1", "m1", thinking()),
             assistant("a2", "a1", "m1", text("first")),
@@ -185,7 +171,7 @@ class TestMessages:
 
     def test_interleaved_parallel_calls_are_one_step(self) -> None:
         """Section C4: use, result, use of the same message, result."""
-        transcript = read_lines(
+        transcript = read_rows(
             user("u1", None, "go"),
             assistant("a1", "u1", "m1", use("t1")),
             answer("r1", "a1", "t1"),
@@ -200,7 +186,7 @@ class TestMessages:
     def test_results_on_branches_left_by_parallel_calls_still_belong(self, source: bool) -> None:
         """Section F2: each call's line is the parent of the next and of its own result."""
         more = {"sourceToolAssistantUUID": "a1"} if source else {}
-        transcript = read_lines(
+        transcript = read_rows(
             user("u1", None, "go"),
             assistant("a1", "u1", "m1", use("t1")),
             assistant("a2", "a1", "m1", use("t2")),
@@ -213,7 +199,7 @@ class TestMessages:
 
     def test_calls_on_a_branch_left_by_parallel_calls_still_belong(self) -> None:
         """Both calls hang on the same parent; the walk passes one of them by."""
-        transcript = read_lines(
+        transcript = read_rows(
             assistant("a0", None, "m1", text("Both.")),
             assistant("a1", "a0", "m1", use("t1")),
             assistant("a2", "a0", "m1", use("t2")),
@@ -226,7 +212,7 @@ class TestMessages:
 
     def test_one_user_line_may_hold_several_results_and_text(self) -> None:
         """Section C5, H."""
-        transcript = read_lines(
+        transcript = read_rows(
             assistant("a1", None, "m1", use("t1"), use("t2")),
             user("r1", "a1", [result("t1"), result("t2"), text("and this")]),
         )
@@ -237,14 +223,14 @@ class TestMessages:
         """Section C6, H."""
         server = {"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {}}
 
-        transcript = read_lines(assistant("a1", None, "m1", server, {"type": "hologram"}, text("x")))
+        transcript = read_rows(assistant("a1", None, "m1", server, {"type": "hologram"}, text("x")))
 
         assert shape(transcript.messages) == ["a:x"]
         assert transcript.messages[0].more
 
     def test_the_same_message_id_in_a_later_step_is_another_message(self) -> None:
         """A proxy that numbers its messages badly."""
-        transcript = read_lines(
+        transcript = read_rows(
             assistant("a1", None, "same", text("one")),
             assistant("a2", "a1", "other", text("two")),
             assistant("a3", "a2", "same", text("three")),
@@ -253,7 +239,7 @@ class TestMessages:
         assert shape(transcript.messages) == ["a:one", "a:two", "a:three"]
 
     def test_a_line_beside_joins_the_last_step_of_its_message_id_and_moves_no_other(self) -> None:
-        transcript = read_lines(
+        transcript = read_rows(
             assistant("a1", None, "same", text("one")),
             assistant("a2", "a1", "other", text("two")),
             assistant("a3", "a2", "same", use("t1")),
@@ -266,10 +252,10 @@ class TestMessages:
 
     @pytest.mark.parametrize("content", [None, [], ""])
     def test_a_message_without_content_is_empty(self, content: Any) -> None:
-        assert shape(read_lines(user("u1", None, content)).messages) == ["u:"]
+        assert shape(read_rows(user("u1", None, content)).messages) == ["u:"]
 
     def test_a_call_has_the_directory_of_its_line(self) -> None:
-        transcript = read_lines(*BASIC)
+        transcript = read_rows(*BASIC)
 
         assert transcript.messages[1].tool_uses[0].cwd == "/p/sub"
         assert (transcript.cwd, transcript.session_id, transcript.client_version) == ("/p", "s1", "2.1.0")
@@ -302,7 +288,7 @@ class TestResults:
         assert (found.text, found.text_path) == (words, None)
 
     def test_absent_content_is_no_text(self) -> None:
-        transcript = read_lines(*BASIC[:3], user("u2", "a2", [{"type": "tool_result", "tool_use_id": "t1"}]))
+        transcript = read_rows(*BASIC[:3], user("u2", "a2", [{"type": "tool_result", "tool_use_id": "t1"}]))
 
         assert transcript.messages[-1].tool_results[0].text_path is None
 
@@ -313,7 +299,7 @@ class TestResults:
 
     def test_orphan_results_and_open_calls_are_no_pairs_and_no_error(self) -> None:
         """Section D3: the call later than the result, cut off, or never answered."""
-        transcript = read_lines(
+        transcript = read_rows(
             answer("r0", None, "lost"),
             answer("r1", "r0", "later"),
             assistant("a1", "r1", "m1", use("later"), use("open")),
@@ -324,7 +310,7 @@ class TestResults:
 
     def test_duplicate_ids_are_named_and_never_paired(self) -> None:
         """Section F8, H."""
-        transcript = read_lines(
+        transcript = read_rows(
             assistant("a1", None, "m1", use("t1"), use("t1"), use("t2"), use("t3")),
             user("r1", "a1", [result("t1"), result("t2"), result("t2"), result("t3")]),
         )

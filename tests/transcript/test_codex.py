@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from transcript.session_lines import jsonl, shape
+from making import jsonl
+from transcript.shapes import shape
 
 from lcc.transcript import Edits, Transcript, TranscriptError, apply_edits, read_transcript, render
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transcript.session_lines import answer, assistant, jsonl, result, shape, text, use, user
+from making import answer, assistant, jsonl, result, text, use, user
+from transcript.shapes import shape
 
 from lcc.transcript import Edits, SessionReader, TranscriptError, read_transcript, render
 

@@ -9,19 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from transcript.session_lines import (
-    answer,
-    assistant,
-    entry,
-    jsonl,
-    result,
-    said,
-    session_files,
-    text,
-    thinking,
-    use,
-    user,
-)
+from making import answer, assistant, jsonl, result, row, session_files, text, thinking, use, user
+from transcript.shapes import said
 
 from lcc.transcript import (
     FORMATS,
@@ -42,7 +31,7 @@ SESSION = jsonl(
     user("u1", None, "go"),
     assistant("a1", "u1", "m1", thinking()),
     assistant("a2", "a1", "m1", text("Läok"), use("t1", command="ls")),
-    entry("progress", "p1", "a2", data={"type": "x"}),
+    row("progress", "p1", "a2", data={"type": "x"}),
     user("r1", "p1", [result("t1", [text("out")], is_error=False)], sourceToolAssistantUUID="a2"),
     assistant("a3", "r1", "m2", use("t2")),
     answer("r2", "a3", "t2", 'a\n"b"'),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from transcript.session_lines import said, shape
+from transcript.shapes import said, shape
 
 from lcc.transcript import (
     Edits,

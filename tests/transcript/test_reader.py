@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from transcript.session_lines import answer, assistant, jsonl, session_files, shape, text, use, user
+from making import answer, assistant, jsonl, session_files, text, use, user
+from transcript.shapes import shape
 
 import lcc.transcript.formats.claude.growing
 from lcc.transcript import Edits, SessionReader, read_transcript, render

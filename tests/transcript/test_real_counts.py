@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transcript.session_lines import session_files
+from making import session_files
 
 from lcc.transcript import read_transcript
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from transcript.session_lines import jsonl, session_files, user
+from making import jsonl, session_files, user
 
 from lcc.transcript import FORMATS, TranscriptError, read_transcript
 

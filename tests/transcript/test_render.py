@@ -10,20 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from transcript.session_lines import (
-    answer,
-    assistant,
-    entry,
-    jsonl,
-    result,
-    said,
-    session_files,
-    shape,
-    text,
-    thinking,
-    use,
-    user,
-)
+from making import answer, assistant, jsonl, result, row, session_files, text, thinking, use, user
+from transcript.shapes import said, shape
 
 from lcc.transcript import (
     Edits,
@@ -109,7 +97,7 @@ def sessions(draw: st.DrawFn) -> list[Any]:
         if shape_ != "interleaved":
             for call_line, n in draw(st.permutations(calls)):
                 if draw(st.booleans()):
-                    call_line = chain(entry("progress", f"p{step}_{n}", call_line, data={"type": "x"}))
+                    call_line = chain(row("progress", f"p{step}_{n}", call_line, data={"type": "x"}))
                 more = {"sourceToolAssistantUUID": f"a{step}_{n}"}
                 outs.append(chain(answer(f"r{step}_{n}", call_line, f"t{step}_{n}", draw(CONTENTS), **more)))
         parent = outs[-1] if outs else base
@@ -228,7 +216,7 @@ def test_the_second_copy_beside_the_message_stays() -> None:
 def test_a_boundarys_older_lines_stay_in_the_file() -> None:
     lines = [
         user("u0", None, "old"),
-        entry("system", "b1", None, subtype="compact_boundary", logicalParentUuid="u0"),
+        row("system", "b1", None, subtype="compact_boundary", logicalParentUuid="u0"),
         user("u1", "b1", "summary"),
         assistant("a1", "u1", "m1", use("t1")),
         answer("r1", "a1", "t1"),
@@ -244,7 +232,7 @@ def test_pointers_at_a_removed_line_go_to_its_nearest_ancestor() -> None:
     lines = [
         user("u1", None, "go"),
         assistant("a1", "u1", "m1", use("t1")),
-        entry("progress", "p1", "a1", data={"parentUuid": "a1"}),
+        row("progress", "p1", "a1", data={"parentUuid": "a1"}),
         answer("r1", "p1", "t1"),
         {"type": "summary", "summary": "s", "leafUuid": "r1"},
         user("u2", "r1", "end", logicalParentUuid="a1"),
@@ -254,7 +242,7 @@ def test_pointers_at_a_removed_line_go_to_its_nearest_ancestor() -> None:
 
     assert out == jsonl(
         lines[0],
-        entry("progress", "p1", "u1", data={"parentUuid": "a1"}),
+        row("progress", "p1", "u1", data={"parentUuid": "a1"}),
         {"type": "summary", "summary": "s", "leafUuid": "p1"},
         user("u2", "p1", "end", logicalParentUuid="u1"),
     )
@@ -297,7 +285,7 @@ def test_a_boundary_keeps_what_is_left_of_its_lines(kept: Any, left: Any) -> Non
         user("u2", "r1", "kept"),
         assistant("a2", "u2", "m2", use("t2")),
         answer("r2", "a2", "t2"),
-        entry("system", "b1", None, subtype="compact_boundary", compactMetadata=kept),
+        row("system", "b1", None, subtype="compact_boundary", compactMetadata=kept),
         user("s1", "b1", "summary"),
         user("u3", "s1", "end"),
     ]
