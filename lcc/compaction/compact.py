@@ -74,9 +74,12 @@ def compact(
     ports = ports or Ports()
     options, root_source = with_session_root(options, transcript)
     try:
-        images = _stashed_images(transcript, options, ports) if rendered else None
+        images: Images | None = None
 
         def emit(result: TranscriptCompactionResult) -> Compacted:
+            nonlocal images
+            if rendered and images is None:
+                images = _stashed_images(result, options, ports)
             answer = _answer(result, images, rendered)
             if stage is not None:
                 stage(answer)
@@ -89,12 +92,12 @@ def compact(
         raise CompactionError("decisions-cache", str(error)) from None
 
 
-def _stashed_images(transcript: Transcript, options: PassOptions, ports: Ports) -> Images | None:
+def _stashed_images(result: TranscriptCompactionResult, options: PassOptions, ports: Ports) -> Images | None:
     """The session's old images in the stash, before any note is written; None where the mode has no stash."""
     if not MODES[options.rules_mode].stashes:
         return None
-    stash = ports.open_stash(transcript.session_id)
-    return stash_images(transcript, None if ports.dry_run else stash, options.preserve_recent)
+    stash = ports.open_stash(result.transcript.session_id)
+    return stash_images(result.transcript, None if ports.dry_run else stash, result.kept_images)
 
 
 def _answer(result: TranscriptCompactionResult, images: Images | None, rendered: bool) -> Compacted:

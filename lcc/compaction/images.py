@@ -11,7 +11,7 @@ import base64
 import binascii
 import errno
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,20 +61,20 @@ class _Part(NamedTuple):
 
 
 def stash_images(
-    transcript: Transcript, stash: Stash | None, preserve_recent: int, policy: StashPolicy = DEFAULT_POLICY
+    transcript: Transcript, stash: Stash | None, kept: Collection[str], policy: StashPolicy = DEFAULT_POLICY
 ) -> Images:
     """Put the images of old results into the stash; the notes that are to take their place.
 
-    The newest ``preserve_recent`` messages, and those that the policy calls recent, stay as they are; so do
-    failed results, and images that cannot be stored. With ``stash`` None nothing is written.
+    The images of the calls that a guard keeps (``kept``) stay as they are, and of the messages that the policy calls
+    recent; so do images that cannot be stored. With ``stash`` None nothing is written.
     """
     form, raw = transcript.format, transcript.raw or b""
     if b'image"' not in raw:
         return Images(form)
-    until = len(transcript.messages) - max(preserve_recent, policy.recent_messages)
+    until = len(transcript.messages) - policy.recent_messages
     found: list[tuple[_Part, bytes]] = []
     for part in _parts(transcript, until):
-        image = _image_of(form, part.value)
+        image = None if part.call_id in kept else _image_of(form, part.value)
         if image is not None and _stands_as_we_write(transcript, part, raw):
             found.append((part, image))
     outcomes = stash.put_many([image for _, image in found]) if stash is not None else [None] * len(found)

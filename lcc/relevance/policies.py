@@ -24,7 +24,7 @@ from lcc.contract.reasons import (
     ReasonAbout,
 )
 from lcc.contract.report import JudgeFacts
-from lcc.relevance.evidence.guards import Names, goal_text, recent_user_texts
+from lcc.relevance.evidence.guards import Guards
 from lcc.relevance.ports import Ports
 from lcc.relevance.reading.calls import FileRead
 from lcc.relevance.transcript_lossless import NO_SUPERSEDER, LaterOutputs, Output, lossless_violations
@@ -42,7 +42,7 @@ DISK_NOT_ASKED = Keep(KEEP_DISK_NOT_ASKED)
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What every policy is given: the session's pairs, which of them stand, and which may be decided about."""
+    """What every policy is given: the session's pairs, what guards them, and which may be decided about."""
 
     transcript: Transcript
     request: PassOptions
@@ -53,19 +53,19 @@ class Session:
     """The stash's folder, in a dry run too; None where the mode needs no stash."""
     tokens: TokenEstimator
     pairs: tuple[Pair, ...]
-    pins: Mapping[str, Reason]
-    standing: Mapping[str, Reason]
+    guards: Guards
     candidates: tuple[Pair, ...]
-    reads: Mapping[str, FileRead]
-    """The calls that read a single file, by id."""
+    """The calls that no guard keeps whole."""
 
-    def goal(self) -> str:
-        """What the session is about."""
-        return goal_text(self.request.question, self.transcript.messages)
+    @property
+    def reads(self) -> Mapping[str, FileRead]:
+        """The calls that read a single file, by id."""
+        return self.guards.facts.reads
 
-    def recent_texts(self) -> list[str]:
-        """What the user wrote lately."""
-        return recent_user_texts(self.transcript.messages, self.request.preserve_recent)
+    def unguarded(self) -> list[Pair]:
+        """The calls that no guard keeps, and that may go altogether."""
+        kept = self.guards.kept
+        return [pair for pair in self.candidates if pair.use.id not in kept]
 
     def surroundings(self) -> Surroundings:
         """What the recoverable rules look at beside each candidate."""
@@ -73,7 +73,8 @@ class Session:
             pairs=self.pairs,
             reads=self.reads,
             uses=[use for message in self.transcript.messages for use in message.tool_uses],
-            names=Names([self.goal(), *self.recent_texts()]),
+            guarded=self.guards.kept,
+            failed=self.guards.facts.errors,
             session_cwd=self.transcript.cwd,
             workspace_root=self.request.workspace_root,
             disk_check=self.request.disk_check,
@@ -107,16 +108,7 @@ def decide(session: Session) -> Outcome:
     if promise is None:
         from lcc.relevance.transcript_rules import rules_decisions
 
-        transcript = session.transcript
-        decisions = rules_decisions(
-            session.pairs,
-            session.candidates,
-            session.reads,
-            Names([session.goal()]),
-            Names(session.recent_texts()),
-            len(transcript.messages),
-            transcript.cwd,
-        )
+        decisions = rules_decisions(session.candidates, session.guards)
         return Outcome(
             decisions,
             "rules",
@@ -143,15 +135,15 @@ def edits_of(decisions: Mapping[str, Decision]) -> Edits:
 
 def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
     mode = MODES[session.request.rules_mode]
-    around = session.surroundings()
-    recoverable = _by_recovery(session, session.candidates, around) if mode.reads_files else {}
+    around = session.surroundings() if mode.reads_files else None
+    recoverable = _by_recovery(session, session.candidates, around) if around else {}
     decisions = _walk_back(session, recoverable)
     warnings: tuple[str, ...] = ()
     if mode.stashes:
         from lcc.relevance.transcript_stashed import stash_kept, write_warnings
 
-        estimate = session.tokens.estimate
-        stashed = stash_kept(session.transcript, session.candidates, decisions, estimate, session.stash)
+        estimate, failed = session.tokens.estimate, session.guards.facts.errors
+        stashed = stash_kept(session.transcript, session.unguarded(), failed, decisions, estimate, session.stash)
         decisions.update(stashed)
         warnings = write_warnings(stashed)
     messages = apply_edits(session.transcript, edits_of(decisions))
@@ -164,7 +156,7 @@ def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
         promise.guarantee if decisions else "none",
         session.request.rules_mode,
         violations=tuple(str(violation) for violation in violations),
-        recoverability_check=_check_name(around) if mode.reads_files else None,
+        recoverability_check=_check_name(around) if around else None,
         degraded=reason is not None,
         degradation_reason=reason or (None if decisions else NO_CANDIDATES),
         warnings=warnings,
@@ -178,8 +170,8 @@ def _decide_by_judge(session: Session) -> Outcome:
     request, ports = session.request, session.ports
     judged = decide_judged(
         session.transcript,
-        session.candidates,
-        session.pins,
+        session.unguarded(),
+        session.guards.facts.pins,
         request,
         progress=ports.progress,
         deadline=ports.deadline,
@@ -187,7 +179,11 @@ def _decide_by_judge(session: Session) -> Outcome:
         client=ports.judge_client,
         cache=_decisions_cache(session),
     )
-    decisions = dict(judged.decisions)
+    guarded = session.guards.kept
+    decisions: dict[str, Decision] = {
+        pair.use.id: Keep(guarded[pair.use.id]) for pair in session.candidates if pair.use.id in guarded
+    }
+    decisions.update(judged.decisions)
     proves = MODES[request.rules_mode].reads_files
     warnings = _prove_removals(session, decisions) if proves else ()
     facts = None
@@ -283,7 +279,7 @@ def _walk_back(session: Session, recoverable: Mapping[str, Decision]) -> dict[st
 
 def _may_be_pointed_at(session: Session, pair: Pair) -> bool:
     """Whether a pointer can name this result: one text, in the live context, and no note itself."""
-    standing = session.standing.get(pair.use.id)
+    standing = session.guards.facts.standing.get(pair.use.id)
     return pair.result.text_path is not None and standing not in (ALREADY_A_NOTE, CLEARED_BY_CLIENT)
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from lcc.contract.reasons import NOT_STASH_ELIGIBLE, SHORT_RESULT_KEPT_WHOLE, Reason
-from lcc.relevance.evidence.guards import errors_among
-from lcc.relevance.reading.calls import Kind, command_of, input_strings, kind_of, named_path
-from lcc.transcript import Message, Pair, ToolUse, Transcript
+from lcc.relevance.reading.calls import Kind, input_strings, kind_of
+from lcc.transcript import Message, Pair, Transcript
 
 StashedReason = Literal[
     "old_file_read",
@@ -84,16 +83,16 @@ _TO_WORDS = bytes(byte if byte in _KEPT_BYTES else 32 for byte in range(256))
 def choose_for_stash(
     transcript: Transcript,
     candidates: Sequence[Pair],
+    failed: Collection[str],
     count_tokens: Callable[[str], int],
     policy: StashPolicy = DEFAULT_POLICY,
 ) -> dict[str, StashChoice]:
-    """The choice for each of ``candidates``, by call id: calls that no other rule replaces, pins or guards.
+    """The choice for each of ``candidates``, by call id: calls that no other rule replaces, pins or guards; those
+    of ``failed`` were overcome.
 
     Time is linear in the session's text.
     """
     pairs = list(transcript.pairs())
-    errors = errors_among(pairs)
-    lasting = errors - _overcome(pairs, errors)
     used = _still_used(transcript.messages, pairs, policy)
     recent_from = len(transcript.messages) - policy.recent_messages
     choices: dict[str, StashChoice] = {}
@@ -101,10 +100,10 @@ def choose_for_stash(
         call_id, text = pair.use.id, pair.result.text
         if len(text) < policy.min_chars:
             choices[call_id] = SHORT_RESULT_KEPT_WHOLE
-        elif pair.result_message >= recent_from or call_id in used or call_id in lasting or _must_stay_whole(pair):
+        elif pair.result_message >= recent_from or call_id in used or _must_stay_whole(pair):
             choices[call_id] = NOT_STASH_ELIGIBLE
         else:
-            choices[call_id] = _by_size(pair, count_tokens(text), call_id in errors, policy)
+            choices[call_id] = _by_size(pair, count_tokens(text), call_id in failed, policy)
     return choices
 
 
@@ -123,26 +122,6 @@ def _must_stay_whole(pair: Pair) -> bool:
         or tool.lower() in _WHOLE_TOOLS
         or text.find(_AGENT_TRAILER, max(0, len(text) - _TRAILER_CHARS)) >= 0
     )
-
-
-def _overcome(pairs: Sequence[Pair], errors: Collection[str]) -> set[str]:
-    """The failed calls that a later call of the same tool, on the same command or path, did not repeat."""
-    succeeded: set[tuple[str, str]] = set()
-    found: set[str] = set()
-    for pair in reversed(pairs):
-        about = _about(pair.use)
-        if about is None:
-            continue
-        key = (pair.use.tool, about)
-        if pair.use.id not in errors:
-            succeeded.add(key)
-        elif key in succeeded:
-            found.add(pair.use.id)
-    return found
-
-
-def _about(use: ToolUse) -> str | None:
-    return command_of(use) or named_path(use)
 
 
 def _still_used(messages: Sequence[Message], pairs: Sequence[Pair], policy: StashPolicy) -> set[str]:

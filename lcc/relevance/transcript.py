@@ -21,8 +21,7 @@ from lcc.contract.record import Record, Removed, decision_record, pointer_record
 from lcc.contract.report import PassFacts, Report, RootSource, build_report
 from lcc.contract.request import TranscriptCompactionRequest
 from lcc.relevance.evidence.disk import changed_files
-from lcc.relevance.evidence.pins import pin_reasons
-from lcc.relevance.evidence.standing import standing_reasons
+from lcc.relevance.evidence.guards import GuardFacts, guards_of
 from lcc.relevance.policies import Outcome, Session, decide, edits_of
 from lcc.relevance.ports import Ports
 from lcc.relevance.reading.calls import file_read_of, file_reads
@@ -56,6 +55,8 @@ class TranscriptCompactionResult:
     messages: tuple[Message, ...]
     edits: Edits
     report: Report
+    kept_images: frozenset[str] = frozenset()
+    """The calls whose results a guard keeps, the images beside their texts among them."""
 
     @property
     def decisions(self) -> list[Record]:
@@ -93,9 +94,10 @@ def run_pass(
     with without_collector():
         session = _session_of(transcript, options, ports or Ports())
         outcome = decide(session)
-        decisions: dict[str, Decision] = {call_id: Keep(reason, "pin") for call_id, reason in session.pins.items()}
-        for call_id, reason in session.standing.items():
-            decisions.setdefault(call_id, Keep(reason))
+        pins, whole = session.guards.facts.pins, session.guards.whole
+        decisions: dict[str, Decision] = {
+            call_id: Keep(reason, "pin" if call_id in pins else "rules") for call_id, reason in whole.items()
+        }
         decisions.update(outcome.decisions)
     while True:
         with without_collector():
@@ -125,12 +127,9 @@ def _session_of(transcript: Transcript, options: PassOptions, ports: Ports) -> S
         stash = None
     tokens = ports.tokens or TokenEstimator(model=options.model)
     pairs = tuple(transcript.pairs())
-    reads = file_reads(pairs)
-    pins = pin_reasons(pairs, len(transcript.messages), options.preserve_recent)
-    standing = standing_reasons(transcript, pairs, reads, options.workspace_root)
-    standing = {call_id: reason for call_id, reason in standing.items() if call_id not in pins}
-    candidates = tuple(pair for pair in pairs if pair.use.id not in pins and pair.use.id not in standing)
-    return Session(transcript, options, ports, stash, folder, tokens, pairs, pins, standing, candidates, reads)
+    guards = guards_of(GuardFacts(transcript, options, pairs, file_reads(pairs)))
+    candidates = tuple(pair for pair in pairs if pair.use.id not in guards.whole)
+    return Session(transcript, options, ports, stash, folder, tokens, pairs, guards, candidates)
 
 
 def _result(
@@ -171,7 +170,8 @@ def _result(
         workspace_root_source=root_source,
         cache_cost=cost.as_json(),
     )
-    return TranscriptCompactionResult(session.transcript, messages, edits, build_report(facts))
+    images = session.guards.images
+    return TranscriptCompactionResult(session.transcript, messages, edits, build_report(facts), images)
 
 
 def _records(session: Session, decisions: Mapping[str, Decision]) -> Iterator[Record]:

@@ -7,22 +7,19 @@ proxy: no later call can have written the file. Pointers to read-only commands a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from lcc.contract.decision import CommandAgain, Decision, FileByTranscript, FileOnDisk, Keep, Pointer
 from lcc.contract.notes import REMINDER_START, Note, find_note, reread_note, rerun_note
 from lcc.contract.reasons import (
-    CALL_BEFORE_LATEST_ERROR,
     COMMAND_OUTPUT_CHANGED_LATER,
     COMMAND_POINTERS_DISABLED,
     FAILED_RESULT,
     FILE_WRITTEN_LATER,
     KEEP_DISK_MISMATCH,
     KEEP_DISK_UNREADABLE,
-    LATEST_ERROR_RESULT,
-    NAMED_IN_GOAL_OR_RECENT_TURNS,
     NOT_RECOVERABLE,
     READ_RANGE_EMPTY,
     READ_RANGE_UNKNOWN,
@@ -33,13 +30,12 @@ from lcc.contract.reasons import (
     Reason,
 )
 from lcc.relevance.evidence.disk import read_file
-from lcc.relevance.evidence.guards import Names, errors_among, latest_error
 from lcc.relevance.evidence.later_writes import LaterWrites
 from lcc.relevance.evidence.proofs import FileText, ProvenPart, prove_read
 from lcc.relevance.reading.calls import FileRead, command_of, cwd_of, file_read_of, full_path
 from lcc.relevance.reading.commands import command_effect
 from lcc.relevance.reading.headers import comparable, header_length
-from lcc.relevance.reading.rows import begins_with_row, content_end, parse_rows
+from lcc.relevance.reading.rows import READ_LIMIT, begins_with_row, content_end, parse_rows
 from lcc.relevance.transcript_lossless import dedupe_note, dedupe_violations
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, Pair, ToolUse, parse_payload
@@ -50,7 +46,6 @@ _CLIENT_WORDS = re.compile(
     r"|^Total output lines: |^Shell cwd was reset to |^<system-reminder>",
     re.MULTILINE,
 )
-_READ_LIMIT = 2000  # lines that a read tool shows at most; of a longer file it shows the first so many
 _STILL_RUNNING = "Process running with session ID "
 
 
@@ -64,8 +59,10 @@ class Surroundings:
     """Every call, those without a result too, in order."""
     reads: Mapping[str, FileRead]
     """The calls of ``pairs`` that read a single file, by id."""
-    names: Names
-    """What the goal and the recent user turns name."""
+    guarded: Mapping[str, Reason]
+    """The calls that a guard keeps, by id, and why."""
+    failed: Collection[str]
+    """The calls that failed: no file and no command gives back what they printed."""
     session_cwd: str | None
     workspace_root: str | None
     disk_check: bool
@@ -92,11 +89,10 @@ class _Read:
 def recoverable_decisions(candidates: Sequence[Pair], around: Surroundings) -> dict[str, Decision]:
     """The verdict on every candidate, by call id: ``replace`` with its proof, or ``keep`` with the reason."""
     decisions: dict[str, Decision] = {}
-    guarded = _guard_reasons(around)
     reads: list[_Read] = []
     commands: list[Pair] = []
     for pair in candidates:
-        reason = guarded.get(pair.use.id)
+        reason = around.guarded.get(pair.use.id)
         if reason is None:
             found = _classify(pair, around)
             if isinstance(found, _Read):
@@ -113,20 +109,11 @@ def recoverable_decisions(candidates: Sequence[Pair], around: Surroundings) -> d
     return decisions
 
 
-def _guard_reasons(around: Surroundings) -> dict[str, Reason]:
-    errors = errors_among(around.pairs, around.reads)
-    reasons = dict.fromkeys(errors, FAILED_RESULT)
-    latest = latest_error(around.pairs, errors)
-    if latest.before is not None:
-        reasons[latest.before] = CALL_BEFORE_LATEST_ERROR
-    if latest.error is not None:
-        reasons[latest.error] = LATEST_ERROR_RESULT
-    return reasons
-
-
 def _classify(pair: Pair, around: Surroundings) -> _Read | Reason | Literal["command"]:
     """A file read, "command" for an allowlisted command, or the reason why the result is neither."""
     use, text = pair.use, pair.result.text
+    if use.id in around.failed:
+        return FAILED_RESULT
     read = around.reads.get(use.id)
     if read is None:
         command = command_of(use)
@@ -134,14 +121,12 @@ def _classify(pair: Pair, around: Surroundings) -> _Read | Reason | Literal["com
             return NOT_RECOVERABLE
         if not around.allow_command_pointers:
             return COMMAND_POINTERS_DISABLED
-        return NAMED_IN_GOAL_OR_RECENT_TURNS if around.names.name_call(use, None) else "command"
+        return "command"
     header = header_length(use.tool, text)
     if _STILL_RUNNING in text[:header]:
         return NOT_RECOVERABLE
     if len(text) == header or (read.by_tool and text.startswith(REMINDER_START.strip())):
         return READ_RANGE_EMPTY
-    if around.names.name_call(use, read):
-        return NAMED_IN_GOAL_OR_RECENT_TURNS
     return _Read(pair, read, full_path(read.path, read.cwd, around.session_cwd, around.workspace_root), header)
 
 
@@ -197,7 +182,7 @@ def _asked_part(item: _Read) -> ProvenPart | None:
     rows = parse_rows(text) if read.numbered and item.header == 0 else None
     if rows:
         lines = (rows.first_line, rows.first_line + rows.total - 1)
-        whole = read.span is None and read.by_tool and rows.total < _READ_LIMIT
+        whole = read.span is None and read.by_tool and rows.total < READ_LIMIT
         return ProvenPart(None if whole else lines, 0, rows.end)
     if read.numbered and (not read.by_tool or begins_with_row(text)):
         return None  # something besides rows is in it

@@ -8,20 +8,12 @@ from __future__ import annotations
 
 import errno
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from lcc.contract.decision import Decision, InStash, Keep, KeptLater, Pointer
 from lcc.contract.notes import find_note, stash_note
 from lcc.contract.reasons import (
-    COMMAND_OUTPUT_CHANGED_LATER,
-    COMMAND_POINTERS_DISABLED,
-    FAILED_RESULT,
-    FILE_WRITTEN_LATER,
-    NO_LOSSLESS_SUPERSEDER,
-    NOT_RECOVERABLE,
-    READ_RANGE_EMPTY,
-    READ_RANGE_UNKNOWN,
     SHORT_RESULT_KEPT_WHOLE,
     STASH_WRITE_FAILED,
     STASHED,
@@ -53,20 +45,6 @@ __all__ = [
     "write_warnings",
 ]
 
-_STASHABLE_KEEPS = frozenset(
-    {
-        COMMAND_OUTPUT_CHANGED_LATER,
-        COMMAND_POINTERS_DISABLED,
-        FAILED_RESULT,
-        FILE_WRITTEN_LATER,
-        NO_LOSSLESS_SUPERSEDER,
-        NOT_RECOVERABLE,
-        READ_RANGE_EMPTY,
-        READ_RANGE_UNKNOWN,
-        SHORT_RESULT_KEPT_WHOLE,
-    }
-)
-
 
 class ToStash(NamedTuple):
     """One result to stash: its call, its text, why (completes ``stashed:``), and the tokens that go."""
@@ -80,6 +58,7 @@ class ToStash(NamedTuple):
 def stash_kept(
     transcript: Transcript,
     pairs: Sequence[Pair],
+    failed: Collection[str],
     decisions: Mapping[str, Decision],
     count_tokens: Callable[[str], int],
     stash: Stash | None,
@@ -87,22 +66,17 @@ def stash_kept(
 ) -> dict[str, Decision]:
     """New decisions for those of ``pairs`` that the recoverable rules kept and the stash may take.
 
-    ``decisions`` are the rules' own. What a kept-output note points at, and what a guard keeps, is not in the
-    answer. With ``stash`` None nothing is written, and the decisions are the same as if every write succeeded.
+    ``pairs`` are the calls that no guard keeps, ``failed`` those that failed, ``decisions`` the rules' own. What a
+    kept-output note points at is not in the answer. With ``stash`` None nothing is written, and the decisions are
+    the same as if every write succeeded.
     """
     pointed_at = {
         decision.proof.kept_at
         for decision in decisions.values()
         if isinstance(decision, Pointer) and isinstance(decision.proof, KeptLater)
     }
-    kept = [
-        pair
-        for pair in pairs
-        if isinstance(decision := decisions.get(pair.use.id), Keep)
-        and pair.use.id not in pointed_at
-        and _may_be_stashed(decision.reason)
-    ]
-    choices = choose_for_stash(transcript, kept, count_tokens, policy)
+    kept = [pair for pair in pairs if isinstance(decisions.get(pair.use.id), Keep) and pair.use.id not in pointed_at]
+    choices = choose_for_stash(transcript, kept, failed, count_tokens, policy)
     found: dict[str, Decision] = {
         call_id: Keep(choice) for call_id, choice in choices.items() if isinstance(choice, Reason)
     }
@@ -211,7 +185,3 @@ def _decision(item: ToStash, size: int, sha256: str, note: str, outcome: Stored 
         name = errno.errorcode.get(outcome.errno or 0, type(outcome).__name__)
         return Keep(STASH_WRITE_FAILED(name))
     return Pointer(InStash(sha256, item.tokens, size), STASHED(item.reason), note, note)
-
-
-def _may_be_stashed(reason: Reason) -> bool:
-    return reason in _STASHABLE_KEEPS or reason.code.startswith("keep_disk_")

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from lcc.compaction.compact import compact
 from lcc.compaction.images import restore_images, stash_images
+from lcc.contract.options import PassOptions
 from lcc.recovery.recall import recall
 from lcc.sessions.fork import fork_bytes, new_session_id
 from lcc.stash import Stash
@@ -62,10 +64,12 @@ def session(*contents: Any, later: int = 40, **result: Any) -> bytes:
 
 
 class Made:
-    """What `stash_images` makes of a file: its result, and the file's new bytes."""
+    """What `stash_images` makes of a file that a pass has looked at: its result, and the file's new bytes."""
 
     def __init__(self, raw: bytes, stash: Stash | None, preserve_recent: int = 6) -> None:
-        self.images = stash_images(read_transcript(raw), stash, preserve_recent)
+        options = PassOptions(provider="rules", rules_mode="lossless", preserve_recent=preserve_recent)
+        kept = compact(read_transcript(raw), options, rendered=False).result.kept_images
+        self.images = stash_images(read_transcript(raw), stash, kept)
         self.content = self.images.noted(raw)
         self.stashed = len(self.images.notes)
         self.calls = self.images.calls

@@ -10,9 +10,10 @@ import pytest
 from stash.tampering import damage
 
 from lcc.contract.decision import Decision, InStash, Keep, KeptLater, Pointer
+from lcc.contract.options import PassOptions
 from lcc.contract.reasons import (
     CALL_BEFORE_LATEST_ERROR,
-    DUPLICATE_TOOL_USE_ID,
+    FAILED_RESULT,
     FILE_WRITTEN_LATER,
     IDENTICAL_OUTPUT_KEPT_LATER,
     KEEP_DISK_MISMATCH,
@@ -26,6 +27,8 @@ from lcc.contract.reasons import (
     STASHED,
     Reason,
 )
+from lcc.relevance.evidence.guards import GuardFacts, Guards, guards_of
+from lcc.relevance.reading.calls import file_reads
 from lcc.relevance.stash_policy import ForStash, StashChoice, StashedReason, StashPolicy, choose_for_stash
 from lcc.relevance.transcript_stashed import (
     stash_decision,
@@ -43,6 +46,12 @@ LONG = "some line of output without anything special in it at all\n" * 40
 
 def count(text: str) -> int:
     return len(text) // 4
+
+
+def guards_of_stashed(transcript: Transcript) -> Guards:
+    pairs = tuple(transcript.pairs())
+    options = PassOptions(provider="rules", rules_mode="stashed", preserve_recent=0)
+    return guards_of(GuardFacts(transcript, options, pairs, file_reads(pairs)))
 
 
 class Session:
@@ -76,7 +85,10 @@ class Session:
 
     def choices(self, policy: StashPolicy = StashPolicy()) -> dict[str, StashChoice]:  # noqa: B008
         transcript = self.transcript()
-        return choose_for_stash(transcript, list(transcript.pairs()), count, policy)
+        guards = guards_of_stashed(transcript)
+        unguarded = [pair for pair in guards.facts.pairs if pair.use.id not in guards.kept]
+        choices = choose_for_stash(transcript, unguarded, guards.facts.errors, count, policy)
+        return {**guards.kept, **choices}
 
 
 @pytest.mark.parametrize(
@@ -125,9 +137,10 @@ def test_the_newest_messages_stay_to_the_message() -> None:
 def test_an_error_stays_until_the_same_call_succeeded() -> None:
     """A failed test run goes only once the same command has passed later."""
     session = Session().call("bad", "Bash", {"command": "pytest -q"}, LONG, is_error=True)
-    assert session.filler().choices()["bad"] == NOT_STASH_ELIGIBLE
-    session.call("other", "Bash", {"command": "pytest -q tests/x"}, LONG, is_error=False)
-    assert session.filler().choices()["bad"] == NOT_STASH_ELIGIBLE
+    assert session.filler().choices()["bad"] == LATEST_ERROR_RESULT
+    session.call("between", "Bash", {"command": "ls"}, "a", is_error=False)
+    session.call("other", "Bash", {"command": "pytest -q tests/x"}, LONG, is_error=True)
+    assert session.filler().choices()["bad"] == FAILED_RESULT
     session.call("good", "Bash", {"command": "pytest -q"}, "ok", is_error=False)
     assert session.filler().choices()["bad"] == ForStash("error_overcome", count(LONG))
 
@@ -229,28 +242,32 @@ def test_what_cannot_be_stored_is_kept_and_said(tmp_path: Path) -> None:
         Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Grep", {}, LONG + "b").filler().transcript()
     )
     decisions = stash_kept(
-        transcript, list(transcript.pairs()), kept(["a", "b"]), count, Stash(tmp_path / "file" / "stash")
+        transcript, list(transcript.pairs()), (), kept(["a", "b"]), count, Stash(tmp_path / "file" / "stash")
     )
     assert {decision.action for decision in decisions.values()} == {"keep"}
     assert {decision.reason for decision in decisions.values()} == {STASH_WRITE_FAILED("ENOTDIR")}
     assert write_warnings(decisions) == ("stash_write_failed:ENOTDIR: 2 results were kept",)
 
 
-@pytest.mark.parametrize(
-    "reason",
-    [LATEST_ERROR_RESULT, CALL_BEFORE_LATEST_ERROR, NAMED_IN_GOAL_OR_RECENT_TURNS, DUPLICATE_TOOL_USE_ID],
-)
-def test_what_a_guard_keeps_is_not_asked(stash: Stash, reason: Reason) -> None:
-    """Reasons that say that a result is needed stand."""
-    transcript = Session().call("a", "Bash", {"command": "m"}, LONG).filler().transcript()
-    assert stash_kept(transcript, list(transcript.pairs()), kept(["a"], reason), count, stash) == {}
+def test_what_a_guard_keeps_is_not_asked() -> None:
+    """The latest error and the call before it, and what a message names."""
+    session = Session().call("named", "Bash", {"command": "cat src/named.c | sort"}, LONG)
+    session.call("before", "Bash", {"command": "m"}, LONG, is_error=False)
+    session.call("error", "Bash", {"command": "n"}, LONG, is_error=True)
+    session.messages.append({"role": "user", "text": "go on with named.c"})
+    guards = guards_of_stashed(session.filler().transcript())
+    assert guards.kept == {
+        "named": NAMED_IN_GOAL_OR_RECENT_TURNS,
+        "before": CALL_BEFORE_LATEST_ERROR,
+        "error": LATEST_ERROR_RESULT,
+    }
 
 
 @pytest.mark.parametrize("reason", [NOT_RECOVERABLE, KEEP_DISK_MISMATCH, FILE_WRITTEN_LATER, KEEP_DISK_MISSING])
 def test_what_no_proof_covers_goes(stash: Stash, reason: Reason) -> None:
     """Whatever the reason is that it could not be pointed at."""
     transcript = Session().call("a", "Read", {"file_path": "/a"}, LONG).filler().transcript()
-    decisions = stash_kept(transcript, list(transcript.pairs()), kept(["a"], reason), count, stash)
+    decisions = stash_kept(transcript, list(transcript.pairs()), (), kept(["a"], reason), count, stash)
     assert decisions["a"].reason == STASHED("old_file_read")
 
 
@@ -259,7 +276,7 @@ def test_what_a_note_points_at_stays(stash: Stash) -> None:
     transcript = Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, LONG)
     parsed = transcript.filler().transcript()
     decisions = kept(["b"]) | {"a": Pointer(KeptLater("b"), IDENTICAL_OUTPUT_KEPT_LATER, "note", "note")}
-    assert stash_kept(parsed, list(parsed.pairs()), decisions, count, stash) == {}
+    assert stash_kept(parsed, list(parsed.pairs()), (), decisions, count, stash) == {}
 
 
 def test_a_judges_removals_are_stashed_whatever_they_are(stash: Stash) -> None:

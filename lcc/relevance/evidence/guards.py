@@ -1,139 +1,271 @@
-"""What no rule may take away: the latest error and the call before it, and what the user has just named.
+"""The table of guards: which results stay, whatever a rule or a judge would say of them, and in which modes.
 
-Both rooms of rules use these (the seed's section 5, `recoverable` and `lossy`).
+Each guard is a row: the reason that a record gives, what it keeps in words, the modes that it binds and how firmly,
+and the calls that it finds. All are asked once in a pass, before any policy, and a policy only looks the answer up.
+To add one: a reason in `lcc/contract/reasons.py`, a row here, and an option where it needs one. The README's list of
+what is never touched is made from this table (`tests/relevance/guards_table.py`).
+
+How firmly a guard binds:
+
+- *whole*: not a byte of the call or its result changes.
+- *kept*: the result may at most become a pointer to a later result that is kept and holds the same.
+- *untrimmed*: it may be dropped with its call, and is not cut.
+
+That the seed's section 5 lets `lossless` point at an identical result whatever names it, and that what the newest
+message names stays, are both kept to: the goal and older messages bind no result of `lossless`, the newest message
+binds its results whole, in every mode.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
 
-from lcc.relevance.reading.calls import FileRead, file_reads, kind_of, named_path
-from lcc.relevance.reading.headers import exit_code
-from lcc.transcript import Message, Pair, ToolUse
+from lcc.contract import reasons as why
+from lcc.contract.modes import MODES
+from lcc.contract.options import PassOptions
+from lcc.contract.reasons import Reason
+from lcc.relevance.evidence import lossy
+from lcc.relevance.evidence.failures import LatestError, errors_among, latest_error, overcome
+from lcc.relevance.evidence.names import Naming, named_calls, texts_by_place
+from lcc.relevance.evidence.pins import pin_reasons
+from lcc.relevance.evidence.said import goal_text, newest_user_text, recent_texts, recent_user_texts
+from lcc.relevance.evidence.standing import standing_reasons
+from lcc.relevance.reading.calls import FileRead, kind_of
+from lcc.transcript import Pair, Transcript
 
-# Searched for one by one before the expression: a plain search is many times faster.
-_ERROR_SIGNS = ("Traceback (most", "Error", "ERROR", "FAIL", "xit code ", "Exception", "fatal: ")
-_ERROR = re.compile(
-    r"Traceback \(most recent call last\)|\b(?:\w*Error|ERROR|FAIL(?:ED)?|\w*Exception)\b"
-    r"|\b[Ee]xit code [1-9]|^fatal: ",
-    re.MULTILINE,
-)
-_TOOL_ERROR = "<tool_use_error>"
-_NAMED = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!]+")
-_TRAILING = ".:"
-_LONGEST_NAMED_TEXT = 200_000  # characters of one message in which names are looked for
+DecidingMode = Literal["lossless", "recoverable", "stashed", "lossy", "judge_beside_proofs", "judge"]
+"""Who decides: a mode of the rules, a judge whose removals are proven or stashed, or a judge alone."""
+Firmness = Literal["whole", "kept", "untrimmed"]
 
+ALL: frozenset[DecidingMode] = frozenset(get_args(DecidingMode))
+PROVING: frozenset[DecidingMode] = frozenset({"recoverable", "stashed", "judge_beside_proofs"})
+LOSSY: frozenset[DecidingMode] = frozenset({"lossy"})
 
-def errors_among(pairs: Sequence[Pair], reads: Mapping[str, FileRead] | None = None) -> frozenset[str]:
-    """The ids of the calls that failed; ``reads`` are those that read a file, where the caller has them.
-
-    When any result carries the host's error flag, the flags alone decide. Otherwise command output that
-    shows an error counts, and never what a read or a search printed, for source code is full of such words.
-    """
-    flagged = frozenset(pair.use.id for pair in pairs if pair.result.is_error)
-    if flagged or (pairs and all(pair.result.is_error is not None for pair in pairs)):
-        return flagged
-    if reads is None:
-        reads = file_reads(pairs)
-    return frozenset(pair.use.id for pair in pairs if _looks_failed(pair, reads))
+_GOAL, _RECENT_USER, _RECENT, _NEWEST = 1, 2, 4, 8
+_NOBODY = Naming(0, 0)
 
 
-def _looks_failed(pair: Pair, reads: Mapping[str, FileRead]) -> bool:
-    text = pair.result.text
-    if text.startswith(_TOOL_ERROR):
-        return True
-    if kind_of(pair.use.tool) not in ("command", "poll"):
-        return False
-    code = exit_code(pair.use.tool, text)
-    if code is not None:
-        return code != 0
-    return pair.use.id not in reads and shows_error(text)
+@dataclass(frozen=True)
+class GuardFacts:
+    """What the guards ask a session, each thing found out at most once."""
 
+    transcript: Transcript
+    options: PassOptions
+    pairs: Sequence[Pair]
+    reads: Mapping[str, FileRead]
+    """The calls that read a single file, by id."""
 
-def shows_error(text: str) -> bool:
-    """Whether an output has the look of an error in it."""
-    return any(sign in text for sign in _ERROR_SIGNS) and _ERROR.search(text) is not None
+    @cached_property
+    def pins(self) -> Mapping[str, Reason]:
+        """The pinned calls, by id."""
+        return pin_reasons(self.pairs, len(self.transcript.messages), self.options.preserve_recent)
 
+    @cached_property
+    def standing(self) -> Mapping[str, Reason]:
+        """The results that are no plain outputs, or that an older note needs, by call id."""
+        return standing_reasons(self.transcript, self.pairs, self.reads, self.options.workspace_root)
 
-class LatestError(NamedTuple):
-    """The ids of the latest failed call and of the call before it; None where there is none."""
+    @cached_property
+    def errors(self) -> frozenset[str]:
+        """The calls that failed."""
+        return errors_among(self.pairs, self.reads)
 
-    error: str | None
-    before: str | None
+    @cached_property
+    def latest_error(self) -> LatestError:
+        """The latest of them, and the call before it."""
+        return latest_error(self.pairs, self.errors)
 
+    @cached_property
+    def latest(self) -> Mapping[str, Reason]:
+        """The calls that are the latest of a kind."""
+        return lossy.latest_of_each_kind(self.pairs)
 
-def latest_error(pairs: Sequence[Pair], errors: frozenset[str]) -> LatestError:
-    """The latest failed call of the session and the call just before it."""
-    for index in range(len(pairs) - 1, -1, -1):
-        if pairs[index].use.id in errors:
-            return LatestError(pairs[index].use.id, pairs[index - 1].use.id if index else None)
-    return LatestError(None, None)
-
-
-class Names:
-    """The paths, file names, URLs and call ids that some texts name."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = [text[:_LONGEST_NAMED_TEXT] for text in texts]
-        words: set[str] = set()
-        for text in self._texts:
-            words.update(word.rstrip(_TRAILING) for word in _NAMED.findall(text))
-        self._words = frozenset(word.removeprefix("./").removeprefix("@").partition(":")[0] for word in words)
-        self._urls = frozenset(word for word in words if "://" in word)
-
-    def __bool__(self) -> bool:
-        return bool(self._words)
-
-    def name_path(self, path: str) -> bool:
-        """Whether the texts name ``path``: as it stands, by its last parts, or by its file name."""
-        if not self._words:
-            return False
-        rest = path.removeprefix("./").rstrip("/")
-        if rest in self._words:
-            return True
-        if not _NAMED.fullmatch(rest):  # a path with a blank or a bracket in it is no single word of a text
-            name = rest.rpartition("/")[2]
-            return bool(name) and any(name in text for text in self._texts)
-        parts = rest.split("/")
-        return any("/".join(parts[start:]) in self._words for start in range(max(0, len(parts) - 12), len(parts)))
-
-    def name_call(self, use: ToolUse, read: FileRead | None) -> bool:
-        """Whether the texts name the call: its id, or the URL or the file (``read``) that it is about."""
-        if not self._words:
-            return False
-        if use.id in self._words:
-            return True
-        path = read.path if read else named_path(use)
-        if path and self.name_path(path):
-            return True
-        url = use.input.get("url") if isinstance(use.input, dict) else None
-        return isinstance(url, str) and url in self._urls
-
-    def name_any(self, strings: Iterable[str]) -> bool:
-        """Whether any path or file name in ``strings`` (a command, a pattern) is one that the texts name."""
-        if not self._words:
-            return False
-        return any(
-            ("." in word or "/" in word) and self.name_path(word.rstrip(_TRAILING))
-            for text in strings
-            for word in _NAMED.findall(text[:_LONGEST_NAMED_TEXT])
+    @cached_property
+    def named(self) -> Mapping[str, Naming]:
+        """The calls that the goal or a recent message names."""
+        messages, recent = self.transcript.messages, self.options.preserve_recent
+        texts = texts_by_place(
+            [
+                (_GOAL, [goal_text(self.options.question, messages)]),
+                (_RECENT_USER, recent_user_texts(messages, recent)),
+                (_RECENT, recent_texts(messages, recent)),
+                (_NEWEST, [newest_user_text(messages)]),
+            ]
         )
+        return named_calls(self.pairs, self.reads, texts)
 
 
-def goal_text(question: str, messages: Sequence[Message]) -> str:
-    """What the session is about: the caller's question, else the first thing that the user wrote."""
-    if question.strip():
-        return question
-    return next((message.text for message in messages if message.role == "user" and message.text), "")
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One row of the table."""
+
+    reason: Reason
+    words: str
+    """What it keeps, for the README. Rows that follow each other with the same words are one line there."""
+    find: Callable[[GuardFacts], Iterable[str]]
+    """The ids of the calls that it keeps."""
+    modes: frozenset[DecidingMode]
+    firmness: Firmness = "kept"
+    of_text: bool = False
+    """Whether it only says what the text of a result is, and so says nothing of an image beside it."""
 
 
-def recent_user_texts(messages: Sequence[Message], preserve_recent: int) -> list[str]:
-    """What the user wrote in the pinned recent messages, and the newest thing they wrote wherever it stands."""
-    recent = messages[len(messages) - preserve_recent :] if preserve_recent else ()
-    texts = [message.text for message in recent if message.role == "user" and message.text]
-    if not texts:
-        newest = next((m.text for m in reversed(messages) if m.role == "user" and m.text), None)
-        texts = [newest] if newest is not None else []
-    return texts
+def _pinned(reason: Reason) -> Callable[[GuardFacts], Iterable[str]]:
+    return lambda facts: [call_id for call_id, found in facts.pins.items() if found is reason]
+
+
+def _stands(reason: Reason) -> Callable[[GuardFacts], Iterable[str]]:
+    return lambda facts: [call_id for call_id, found in facts.standing.items() if found is reason]
+
+
+def _latest(reason: Reason) -> Callable[[GuardFacts], Iterable[str]]:
+    return lambda facts: [call_id for call_id, found in facts.latest.items() if found is reason]
+
+
+def _about(places: int) -> Callable[[GuardFacts], Iterable[str]]:
+    return lambda facts: [call_id for call_id, naming in facts.named.items() if naming.about & places]
+
+
+def _names(places: int) -> Callable[[GuardFacts], Iterable[str]]:
+    return lambda facts: [call_id for call_id, naming in facts.named.items() if naming.at_all & places]
+
+
+def _given(call_id: str | None) -> Iterable[str]:
+    return () if call_id is None else (call_id,)
+
+
+_FIRST = "the first message"
+_RECENT_MESSAGES = "the newest messages (six, or `preserve_recent`)"
+_OWN_ID = "a call whose id another call has too"
+_NEWEST_NAMES = (
+    "a result that your newest message names: by its file, its URL, its command, what was searched for, its id, or a "
+    "path in its input"
+)
+_OLD_NOTES = "the notes of earlier passes, and what they point at"
+_CLIENTS = 'what the client cleared or moved into a file, its "file unchanged" lines and the reads that they mean'
+_MIXED = "a result that is not one text (an image in it is asked about by itself)"
+_LATEST_ERROR = "the latest error, and the call before it"
+_NAMED = "what the goal or your recent messages name"
+_LATEST_KINDS = "the latest `git status`, `diff` and `log`, plan, edit, question to you and result"
+_UNTRIMMED = (
+    "outputs of the newest 40 messages, of polls, with an error in them, of a file that was edited later, and of calls "
+    "whose input has a path that the goal or a recent message names"
+)
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(why.PINNED_FIRST_MESSAGE, _FIRST, _pinned(why.PINNED_FIRST_MESSAGE), ALL, "whole"),
+    Guard(why.PINNED_RECENT, _RECENT_MESSAGES, _pinned(why.PINNED_RECENT), ALL, "whole"),
+    Guard(why.PINNED_RECENT_RESULT, _RECENT_MESSAGES, _pinned(why.PINNED_RECENT_RESULT), ALL, "whole"),
+    Guard(why.DUPLICATE_TOOL_USE_ID, _OWN_ID, lambda facts: facts.transcript.duplicates, ALL, "whole"),
+    Guard(why.ALREADY_A_NOTE, _OLD_NOTES, _stands(why.ALREADY_A_NOTE), ALL, "whole"),
+    Guard(why.NAMED_BY_EARLIER_NOTE, _OLD_NOTES, _stands(why.NAMED_BY_EARLIER_NOTE), ALL, "whole"),
+    Guard(why.CLEARED_BY_CLIENT, _CLIENTS, _stands(why.CLEARED_BY_CLIENT), ALL, "whole"),
+    Guard(why.ALREADY_A_POINTER, _CLIENTS, _stands(why.ALREADY_A_POINTER), ALL, "whole", of_text=True),
+    Guard(why.UNCHANGED_SINCE_LAST_READ_STUB, _CLIENTS, _stands(why.UNCHANGED_SINCE_LAST_READ_STUB), ALL, "whole"),
+    Guard(why.REFERRED_TO_BY_UNCHANGED_STUB, _CLIENTS, _stands(why.REFERRED_TO_BY_UNCHANGED_STUB), ALL, "whole"),
+    Guard(why.NOT_A_SINGLE_TEXT, _MIXED, _stands(why.NOT_A_SINGLE_TEXT), ALL, "whole", of_text=True),
+    Guard(why.NAMED_IN_GOAL, _NAMED, _about(_GOAL), LOSSY),
+    Guard(why.NAMED_IN_GOAL_OR_RECENT_TURNS, _NEWEST_NAMES, _names(_NEWEST), ALL - LOSSY, "whole"),
+    Guard(why.NAMED_IN_RECENT_TURNS, _NEWEST_NAMES, _names(_NEWEST), LOSSY, "whole"),
+    Guard(why.LATEST_ERROR_RESULT, _LATEST_ERROR, lambda facts: _given(facts.latest_error.error), PROVING | LOSSY),
+    Guard(
+        why.CALL_BEFORE_LATEST_ERROR, _LATEST_ERROR, lambda facts: _given(facts.latest_error.before), PROVING | LOSSY
+    ),
+    Guard(
+        why.FAILED_RESULT,
+        "every other failed result",
+        lambda facts: facts.errors,
+        PROVING - {"stashed"},
+    ),
+    Guard(
+        why.FAILED_RESULT,
+        "a failed result until the same tool succeeded with the same command or file",
+        lambda facts: facts.errors - overcome(facts.pairs, facts.errors),
+        PROVING,
+    ),
+    Guard(why.NAMED_IN_GOAL_OR_RECENT_TURNS, _NAMED, _names(_GOAL | _RECENT_USER), PROVING),
+    Guard(why.LATEST_GIT_STATE, _LATEST_KINDS, _latest(why.LATEST_GIT_STATE), LOSSY),
+    Guard(why.LATEST_TASK_STATE, _LATEST_KINDS, _latest(why.LATEST_TASK_STATE), LOSSY),
+    Guard(why.LATEST_ARTIFACT_EDIT, _LATEST_KINDS, _latest(why.LATEST_ARTIFACT_EDIT), LOSSY),
+    Guard(why.LATEST_USER_QUESTION, _LATEST_KINDS, _latest(why.LATEST_USER_QUESTION), LOSSY),
+    Guard(why.LATEST_TOOL_RESULT, _LATEST_KINDS, _latest(why.LATEST_TOOL_RESULT), LOSSY),
+    Guard(why.NAMED_IN_RECENT_TURNS, "what a recent message of the assistant names", _about(_RECENT), LOSSY),
+    Guard(
+        why.TRIM_GUARD_RECENT_MESSAGES,
+        _UNTRIMMED,
+        lambda facts: (
+            pair.use.id
+            for pair in facts.pairs
+            if pair.result_message >= len(facts.transcript.messages) - lossy.RECENT_MESSAGES
+        ),
+        LOSSY,
+        "untrimmed",
+    ),
+    Guard(
+        why.TRIM_GUARD_POLL,
+        _UNTRIMMED,
+        lambda facts: (pair.use.id for pair in facts.pairs if kind_of(pair.use.tool) == "poll"),
+        LOSSY,
+        "untrimmed",
+    ),
+    Guard(
+        why.TRIM_GUARD_ERROR, _UNTRIMMED, lambda facts: lossy.bears_error(facts.pairs, facts.errors), LOSSY, "untrimmed"
+    ),
+    Guard(
+        why.TRIM_GUARD_EDITED_LATER,
+        _UNTRIMMED,
+        lambda facts: lossy.edited_later(facts.pairs, facts.reads, facts.transcript.cwd),
+        LOSSY,
+        "untrimmed",
+    ),
+    Guard(why.TRIM_GUARD_NAMED, _UNTRIMMED, _names(_GOAL | _RECENT), LOSSY, "untrimmed"),
+)
+"""The guards, in the order of precedence: where several keep a call, the first one's reason is given."""
+
+
+@dataclass(frozen=True)
+class Guards:
+    """The answers of all guards for one pass."""
+
+    mode: DecidingMode
+    facts: GuardFacts
+    whole: Mapping[str, Reason]
+    """The calls of which not a byte may change, by id, and why."""
+    kept: Mapping[str, Reason]
+    """The calls whose results may at most become a pointer to an identical one; those of ``whole`` among them."""
+    untrimmed: Mapping[str, Reason]
+    """The calls whose results are not cut."""
+    images: frozenset[str]
+    """The calls whose images stay where they are."""
+
+
+def guards_of(facts: GuardFacts) -> Guards:
+    """Ask every guard that binds the mode of the options."""
+    mode = deciding_mode(facts.options)
+    whole: dict[str, Reason] = {}
+    kept: dict[str, Reason] = {}
+    untrimmed: dict[str, Reason] = {}
+    images: set[str] = set()
+    for guard in GUARDS:
+        if mode not in guard.modes:
+            continue
+        for call_id in guard.find(facts):
+            if guard.firmness == "untrimmed":
+                untrimmed.setdefault(call_id, guard.reason)
+                continue
+            kept.setdefault(call_id, guard.reason)
+            if guard.firmness == "whole":
+                whole.setdefault(call_id, guard.reason)
+            if not guard.of_text:
+                images.add(call_id)
+    return Guards(mode, facts, whole, kept, untrimmed, frozenset(images))
+
+
+def deciding_mode(options: PassOptions) -> DecidingMode:
+    """Who decides in a pass that is asked for so."""
+    if options.provider == "rules":
+        return options.rules_mode
+    return "judge_beside_proofs" if MODES[options.rules_mode].reads_files else "judge"

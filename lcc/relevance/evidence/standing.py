@@ -68,6 +68,8 @@ def _stubs_and_sources(
     pairs: Sequence[Pair], reads: Mapping[str, FileRead], session_cwd: str | None, workspace_root: str | None
 ) -> list[tuple[str, str | None]]:
     """Each stub's call id, with the id of the latest earlier read that it refers to."""
+    if not any(pair.use.id in reads and is_unchanged_stub(pair.result.text) for pair in pairs):
+        return []
     latest: dict[object, str] = {}
     found: list[tuple[str, str | None]] = []
     for pair in pairs:

@@ -14,8 +14,12 @@ from typing import NamedTuple
 
 from lcc.contract.notes import REMINDER_START, reminder_follows
 
+READ_LIMIT = 2000  # lines that a read tool shows at most; of a longer file it shows the first so many
 _KNOWN_ROWS = 4096
 _ROW = re.compile(r"( *)([0-9]{1,12})(→|\t)", re.ASCII)
+_CUT = re.compile(
+    r"\[[^\]\n]{0,80}truncated|[0-9] \w+ truncated|\b(?:been|was|is|output) truncated\b|\btruncated (?:to|at)\b"
+)
 
 
 class Rows(NamedTuple):
@@ -66,6 +70,17 @@ def parse_rows(text: str) -> Rows | None:
 def begins_with_row(text: str) -> bool:
     """Whether ``text`` begins as numbered rows do, whatever comes after."""
     return _ROW.match(text) is not None
+
+
+def shows_whole_file(text: str) -> bool:
+    """Whether a read tool that was asked for a whole file showed all of it, and nothing of it was cut."""
+    rows = parse_rows(text)
+    if rows is None:
+        if begins_with_row(text):
+            return False
+    elif rows.first_line != 1 or rows.total >= READ_LIMIT:
+        return False
+    return "truncated" not in text or _CUT.search(text) is None
 
 
 def number_lines(lines: Sequence[str], rows: Rows) -> str:

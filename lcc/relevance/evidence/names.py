@@ -1,0 +1,202 @@
+"""Which calls some texts name: by id, file, URL, command, what was searched for, or a path in the input.
+
+A text names a call in one of two ways. It may name what the call is *about*: its id, the file that it reads or
+writes, its URL, its command, what it searched for. Or it may name something that the call's input *mentions*: a
+path or a URL in a command or in a prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from lcc.relevance.evidence.mentions import PREFIX, Mention, Mentions, fold, is_in
+from lcc.relevance.reading.calls import FileRead, command_of, input_strings, kind_of, named_path, written_paths
+from lcc.relevance.reading.programs import called, runs_of, searched_for
+from lcc.transcript import Json, Pair, ToolUse
+
+_PATTERN_KEYS = ("pattern", "query", "glob", "regex", "symbol")
+_LONGEST_STRING = 200_000  # characters of an input's string in which paths are looked for
+_LONGEST_LITERAL = 1_000
+_WORD = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!=:&]++")
+_URL = re.compile(r"\w[\w+.-]*://([^\s\"'<>`]++)")
+_REGEX_ESCAPE = re.compile(r"\\[a-zA-Z]|[\\^$]")
+_IDENTIFIER = re.compile(r"[^\W\d][\w.-]*+")
+_NO_FILE = frozenset({"e.g", "i.e", "null"})
+
+_Find: TypeAlias = "Callable[[str], Iterator[_Spelling]]"
+
+
+class Naming(NamedTuple):
+    """Which texts name a call: the bits of those that name what it is about, and of those that name it at all."""
+
+    about: int
+    at_all: int
+
+
+class _Spelling(NamedTuple):
+    """One way to write what a call is about, or what its input mentions."""
+
+    literal: str
+    folders: str | None = None
+    """The folders of a path, to be compared with those that a text writes; None: no path."""
+    needs_mark: bool = False
+    """Whether it could be a word of any sentence, and counts only in quotes or as a part of a path."""
+    about: bool = True
+
+
+def named_calls(pairs: Iterable[Pair], reads: Mapping[str, FileRead], texts: Mapping[str, int]) -> dict[str, Naming]:
+    """The calls of ``pairs`` that ``texts`` name, by id.
+
+    ``reads`` are the calls that read a file. Each text comes with the bits that say where it is from.
+    """
+    mentions = Mentions(texts)
+    starts = mentions.starts  # most spellings are done with when their beginning is not among these
+    speller = _Speller()
+    asked: dict[str, list[tuple[str, _Spelling]]] = {}
+    for pair in pairs:
+        use = pair.use
+        call_id = use.id.lower()
+        if call_id[:PREFIX] in starts:
+            asked.setdefault(call_id, []).append((use.id, _Spelling(call_id)))
+        for spelling in speller.spellings(use, reads.get(use.id)):
+            if spelling.literal[:PREFIX] in starts:
+                asked.setdefault(spelling.literal, []).append((use.id, spelling))
+    found: dict[str, Naming] = {}
+    for literal, ways in mentions.find(asked.keys()).items():
+        for call_id, spelling in asked[literal]:
+            where = _where(spelling, ways)
+            if where:
+                about, at_all = found.get(call_id, (0, 0))
+                found[call_id] = Naming(about | (where if spelling.about else 0), at_all | where)
+    return found
+
+
+def _where(spelling: _Spelling, ways: Iterable[Mention]) -> int:
+    where = 0
+    for mention in ways:
+        if (mention.marked or not spelling.needs_mark) and (
+            spelling.folders is None or is_in(mention.folders, spelling.folders)
+        ):
+            where |= mention.where
+    return where
+
+
+class _Speller:
+    """Spells calls; what a session says again and again is spelled once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[_Find, str], tuple[_Spelling, ...]] = {}
+
+    def spellings(self, use: ToolUse, read: FileRead | None) -> Sequence[_Spelling]:
+        """The ways to write a call, beside its id."""
+        kind = kind_of(use.tool)
+        if kind in ("edit", "write"):  # what is written into a file names nothing
+            return [_path(path) for path in written_paths(use)]
+        command = command_of(use)
+        if command is not None:
+            of_command = self._of(_of_command, command)
+            return of_command if read is None else (_path(read.path), *of_command)
+        path = read.path if read is not None else named_path(use)
+        if kind == "read":
+            return (_path(path),) if path else ()
+        return self._of_input(use.input, path)
+
+    def _of_input(self, given: Json, path: str | None) -> list[_Spelling]:
+        found: list[_Spelling] = []
+        patterns: list[str] = []
+        if isinstance(given, dict):
+            patterns = [text for key in _PATTERN_KEYS if isinstance(text := given.get(key), str)]
+            url = given.get("url")
+            if isinstance(url, str):
+                found += _of_url(url, about=True)
+        for pattern in patterns:
+            found += self._of(_of_pattern, pattern)
+        if path:
+            # A search in a folder is about what it looks for; a listing is about the folder.
+            named = _path(path)
+            in_folder = patterns and "." not in named.literal[1:]
+            found.append(named._replace(needs_mark=True) if in_folder else named)
+        for text in input_strings(given):
+            if text != path:
+                found += self._of(_of_text, text)
+        return found
+
+    def _of(self, find: _Find, text: str) -> tuple[_Spelling, ...]:
+        found = self._known.get((find, text))
+        if found is None:
+            spellings = dict.fromkeys(find(text))
+            found = tuple(spelling for spelling in spellings if 0 < len(spelling.literal) <= _LONGEST_LITERAL)
+            self._known[find, text] = found
+        return found
+
+
+def _of_command(command: str) -> Iterator[_Spelling]:
+    yield _Spelling(fold(command))
+    for run in runs_of(command):
+        name = called(run)
+        if name is not None:
+            yield _Spelling(fold(name))
+        yield _Spelling(fold(" ".join(run)), needs_mark=len(run) == 1)
+        yield _Spelling(fold(run[0]), needs_mark=True)
+        pattern = searched_for(run)
+        if pattern:
+            yield from _of_pattern(pattern)
+    yield from _of_text(command)
+
+
+def _of_pattern(pattern: str) -> Iterator[_Spelling]:
+    """A pattern as it stands, and those of its words that are words of no language: names of the code."""
+    if len(pattern) > 1:
+        yield _Spelling(fold(pattern))
+    for word in _IDENTIFIER.findall(_REGEX_ESCAPE.sub(" ", pattern)):
+        name = word.strip(".-")
+        of_code = any(c in "_." or c.isdigit() for c in name) or not (name[1:].islower() or name.isupper())
+        if of_code and name != pattern:
+            yield _Spelling(fold(name))
+
+
+def _of_text(text: str) -> Iterator[_Spelling]:
+    """The URLs and paths in a command, a prompt or any other string of an input."""
+    if len(text) > _LONGEST_STRING:
+        text = text[:_LONGEST_STRING]
+    if "://" in text:
+        for url in _URL.findall(text):
+            yield from _of_url(url, about=False)
+        text = _URL.sub(" ", text)
+    if "." not in text and "/" not in text and "\\" not in text:
+        return
+    for position, word in enumerate(_WORD.findall(text)):
+        if "." in word or "/" in word or "\\" in word:
+            named = _path(word[2:] if word[0] == "-" and word[1:2] != "-" else word)
+            name = named.literal.strip(".-@+")
+            is_program = position == 0 and "/" in word
+            if name not in _NO_FILE and any(map(str.isalpha, name)):
+                yield _Spelling(name, named.folders, is_program or "." not in name, about=False)
+
+
+def _of_url(url: str, *, about: bool) -> Iterator[_Spelling]:
+    """A URL without its scheme, its last slash and its fragment, as written and as it reads."""
+    plain = fold(url.rpartition("://")[2].partition("#")[0]).rstrip("/.,;:")
+    yield _Spelling(plain, about=about)
+    if "%" in plain:
+        from urllib.parse import unquote
+
+        yield _Spelling(fold(unquote(plain)), about=about)
+
+
+@lru_cache(maxsize=8192)
+def _path(path: str) -> _Spelling:
+    folders, _, name = fold(path).rstrip("/").rpartition("/")
+    return _Spelling(name, folders, needs_mark=len(name) == 1)
+
+
+def texts_by_place(groups: Sequence[tuple[int, Iterable[str]]]) -> dict[str, int]:
+    """The texts of several places, each once, with the bits of all the places that have it."""
+    found: dict[str, int] = {}
+    for bit, texts in groups:
+        for text in texts:
+            found[text] = found.get(text, 0) | bit
+    return found
