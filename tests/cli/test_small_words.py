@@ -79,7 +79,7 @@ def test_compact_takes_an_id_that_sessions_prints(world: World) -> None:
 
 def test_requests_are_counted_as_a_person_counts_them() -> None:
     """Tenths below ten, whole numbers with their thousands above."""
-    cost = {"rewrite_tokens": 5, "kept_tokens": 6}
+    cost = {"rewrite_tokens": 5, "kept_tokens": 6, "cold": False, "advice": "compact"}
     assert "after 5.9 more" in str(cache_words(cost | {"break_even_turns": 5.93}))
     assert "after 10,218 more" in str(cache_words(cost | {"break_even_turns": 10217.96}))
 
