@@ -30,8 +30,9 @@ def sessions(
 ) -> None:
     """List a project's sessions with their size, their tokens, and what a compaction would free.
 
-    Only reads. In use means that a client seems to have the session open; context is what the API counted at
-    the last request, system prompt and tools included.
+    Only reads. In use means that a client seems to have the session open; reached is the share of the file that the
+    conversation can still reach (not rewound, summarised or damaged); context is what the API counted at the last
+    request, system prompt and tools included.
     """
     from lcc.sessions.listing import look_at, project_folder, session_files
 
@@ -63,7 +64,14 @@ def _print(found: list[Session], total: int, mode: str) -> None:
     from lcc.commands.text import cell, console, count, table
 
     out = console(sys.stdout)
-    heads = [("session", "left"), ("last change", "left"), ("MB", "right"), ("messages", "right"), ("context", "right")]
+    heads = [
+        ("session", "left"),
+        ("last change", "left"),
+        ("MB", "right"),
+        ("reached", "right"),
+        ("messages", "right"),
+        ("context", "right"),
+    ]
     heads += [("tokens", "right"), (f"{mode} frees", "right"), ("", "left")]
     rows = []
     for each in found:
@@ -72,12 +80,21 @@ def _print(found: list[Session], total: int, mode: str) -> None:
         freed = "-"
         if each.frees is not None and each.tokens:
             freed = f"{count(each.frees)} ({100 * each.frees / each.tokens:.0f} %)"
-        said = each.problem or (f"in use ({each.live}) " if each.live else "") + each.title
-        rows.append((each.id, when, f"{each.size / 1e6:.1f}", *numbers, freed, cell(said[:120])))
-    spare = ("MB", "messages", "context", "tokens", "last change", "", f"{mode} frees")
+        reached = f"{100 * each.reached / each.size:.0f} %" if each.reached is not None and each.size else "-"
+        rows.append((each.id, when, f"{each.size / 1e6:.1f}", reached, *numbers, freed, cell(_said(each)[:120])))
+    spare = ("MB", "reached", "messages", "context", "tokens", "last change", "", f"{mode} frees")
     out.print(table(heads, rows, indent=0, spare=spare))  # type: ignore[arg-type]
     if len(found) < total:
         out.print(f"and {total - len(found)} older ones; --limit 0 lists all")
+
+
+def _said(session: Session) -> str:
+    """What there is to say of a session in words: why it cannot be read, or who uses it, its damage, its title."""
+    if session.problem:
+        return session.problem
+    use = f"in use ({session.live}) " if session.live else ""
+    lines = "1 damaged line; " if session.damaged == 1 else f"{session.damaged} damaged lines; "
+    return use + (lines if session.damaged else "") + session.title
 
 
 def _print_json(found: list[Session], total: int) -> None:
@@ -92,6 +109,8 @@ def _print_json(found: list[Session], total: int) -> None:
             "in_use": each.live,
             "title": each.title,
             "messages": each.messages,
+            "reached_bytes": each.reached,
+            "damaged_lines": each.damaged,
             "context_tokens": each.context,
             "tokens": each.tokens,
             "frees_tokens": each.frees,

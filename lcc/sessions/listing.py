@@ -43,6 +43,10 @@ class Session:
     title: str = ""
     """The user's first words."""
     messages: int | None = None
+    reached: int | None = None
+    """Bytes of the lines that the conversation can still reach: not rewound, not summarised, not damaged."""
+    damaged: int | None = None
+    """Lines that are damaged, and kept as they are."""
     context: int | None = None
     """Input tokens of the last request, as the API counted them; None where the file does not say."""
     tokens: int | None = None
@@ -94,10 +98,17 @@ def look_at(path: Path, options: PassOptions, now: float) -> Session:
         session,
         title=_title(transcript),
         messages=len(transcript.messages),
+        reached=_reached_bytes(transcript),
+        damaged=transcript.damaged,
         context=context_tokens(_documents(transcript)),
         tokens=before,
         frees=before - after,
     )
+
+
+def _reached_bytes(transcript: Transcript) -> int:
+    reached = {document for message in transcript.messages for document in message.documents}
+    return sum(end - start for start, end in map(transcript.documents.__getitem__, reached))
 
 
 def _documents(transcript: Transcript) -> Iterator[dict[str, Json]]:

@@ -151,7 +151,9 @@ class Transcript:
     documents: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     """For line-based formats: start and end offset in ``raw`` of each JSON document."""
     warnings: tuple[str, ...] = ()
-    """What was read around, with its place: a damaged line that is kept as it stands."""
+    """What was read around, with its place: a damaged line that is kept as it stands. Of very many the first ones."""
+    damaged: int = 0
+    """How many such places there are."""
 
     def pairs(self) -> Iterator[Pair]:
         """Every call that has its result after it, in the order of the calls, without ``duplicates``."""

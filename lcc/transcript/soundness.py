@@ -44,7 +44,12 @@ def checked(transcript: Transcript, *, strict: bool = False) -> Transcript:
         message._replace(tool_uses=tuple(u._replace(input=None) if u.path in deep else u for u in message.tool_uses))
         for message in transcript.messages
     )
-    return replace(transcript, messages=messages, warnings=(*transcript.warnings, *warnings))
+    return replace(
+        transcript,
+        messages=messages,
+        warnings=(*transcript.warnings, *warnings),
+        damaged=transcript.damaged + len(warnings),
+    )
 
 
 def check_objects(messages: Sequence[Message], above: Path) -> None:

@@ -87,6 +87,25 @@ def test_sessions_are_listed_newest_first_with_what_would_be_freed(tmp_path: Pat
     assert "an <old> session" in shown
 
 
+def test_what_of_a_damaged_session_can_be_reached_is_said(tmp_path: Path, project: Path, folder: Path) -> None:
+    """A run of NUL bytes in place of a line: what stood before it hangs on nothing any more."""
+    whole = session(folder, "whole", "all of it", age=5000)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    (folder / "torn.jsonl").write_bytes(b"".join(lines[:30]) + bytes(500) + b"\n" + b"".join(lines[31:]))
+    os.utime(folder / "torn.jsonl", (time.time() - 6000,) * 2)
+
+    listed = {each["id"]: each for each in json.loads(lcc(tmp_path, "--json", cwd=project).stdout)["sessions"]}
+    assert listed["whole"]["reached_bytes"] == whole.stat().st_size - len(lines)  # all but the ends of the lines
+    assert listed["whole"]["damaged_lines"] == 0
+    assert listed["torn"]["reached_bytes"] == sum(len(line) - 1 for line in lines[31:])
+    assert (listed["torn"]["damaged_lines"], listed["torn"]["problem"]) == (1, None)
+    assert listed["torn"]["frees_tokens"] >= 0
+
+    shown = lcc(tmp_path, cwd=project).stdout
+    assert "100 %" in shown
+    assert "1 damaged line; " in shown
+
+
 def test_a_session_that_is_written_to_is_marked(tmp_path: Path, project: Path, folder: Path) -> None:
     """An unfinished last line is left out, and is no error."""
     path = session(folder, "live", "now", age=0)

@@ -82,6 +82,7 @@ class Codex(ManyLines):
             raw,
             tuple(offsets),
             warnings_of(warnings),
+            len(warnings),
         )
 
     def is_own_line(self, path: Path) -> bool:

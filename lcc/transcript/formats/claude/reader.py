@@ -155,6 +155,7 @@ class SessionState:
         ]
         if unplaced and self.strict:
             raise unplaced[0]
+        damage = [*self.warnings, *(f"{problem}; {KEPT}" for problem in unplaced)]
         with without_collector():
             messages = _messages(self.branch())
         return Transcript(
@@ -167,7 +168,8 @@ class SessionState:
             duplicate_ids(messages),
             raw,
             tuple(self.offsets),
-            warnings_of([*self.warnings, *(f"{problem}; {KEPT}" for problem in unplaced)]),
+            warnings_of(damage),
+            len(damage),
         )
 
 
