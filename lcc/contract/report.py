@@ -115,7 +115,7 @@ class JudgeFacts:
 class PassFacts:
     """Everything that `build_report` needs. ``records`` hold one entry for each call that has its result."""
 
-    request: PassOptions
+    options: PassOptions
     transcript: Transcript
     records: list[Record]
     messages_after: int
@@ -141,7 +141,7 @@ class PassFacts:
 
 def build_report(facts: PassFacts) -> Report:
     """The report. The same keys for every provider and mode; null where a key does not apply."""
-    request, transcript, judge = facts.request, facts.transcript, facts.judge
+    options, transcript, judge = facts.options, facts.transcript, facts.judge
     counts = _count(facts.records)
     rest, unanswered = _outside(transcript.messages, facts.records)
     chars_before = rest + counts.chars
@@ -151,8 +151,8 @@ def build_report(facts: PassFacts) -> Report:
     return {
         "schema_version": SCHEMA_VERSION,
         "mode": "tool-calls",
-        "objective": request.question,
-        "provider_requested": request.provider,
+        "objective": options.question,
+        "provider_requested": options.provider,
         "provider_used": facts.provider_used,
         "rules_mode": facts.rules_mode,
         "lossless_violations": None if facts.lossless_violations is None else list(facts.lossless_violations),
@@ -163,10 +163,10 @@ def build_report(facts: PassFacts) -> Report:
         "semantic_guarantee": facts.semantic_guarantee,
         "jev_model_requested": judge.model_requested if judge else None,
         "jev_model_resolved": judge.model_resolved if judge else None,
-        "threshold": request.threshold if judge else None,
+        "threshold": options.threshold if judge else None,
         "trim_threshold": None,
-        "trim_head_chars": request.trim_head_chars if judge else None,
-        "preserve_recent": request.preserve_recent,
+        "trim_head_chars": options.trim_head_chars if judge else None,
+        "preserve_recent": options.preserve_recent,
         "blocks_total": len(facts.records),
         "blocks_scored": counts.scored,
         "blocks_protected": counts.protected,
@@ -175,8 +175,8 @@ def build_report(facts: PassFacts) -> Report:
         "chars_before": chars_before,
         "chars_after": chars_after,
         "reduction_ratio": reduction,
-        "worth_it": reduction >= request.min_reduction and chars_after < chars_before,
-        "min_reduction": request.min_reduction,
+        "worth_it": reduction >= options.min_reduction and chars_after < chars_before,
+        "min_reduction": options.min_reduction,
         "tool_chars_before": counts.chars - counts.pinned_chars,
         "tool_chars_after": counts.chars_after - counts.pinned_chars,
         "tool_reduction_ratio": _ratio(counts.chars - counts.pinned_chars, counts.chars_after - counts.pinned_chars),

@@ -45,7 +45,7 @@ class Session:
     """What every policy is given: the session's pairs, what guards them, and which may be decided about."""
 
     transcript: Transcript
-    request: PassOptions
+    options: PassOptions
     ports: Ports
     stash: Stash | None
     """Where removed bytes go; None in a dry run, which decides the same and writes nothing."""
@@ -76,9 +76,9 @@ class Session:
             guarded=self.guards.kept,
             failed=self.guards.facts.errors,
             session_cwd=self.transcript.cwd,
-            workspace_root=self.request.workspace_root,
-            disk_check=self.request.disk_check,
-            allow_command_pointers=self.request.allow_command_pointers,
+            workspace_root=self.options.workspace_root,
+            disk_check=self.options.disk_check,
+            allow_command_pointers=self.options.allow_command_pointers,
         )
 
 
@@ -101,10 +101,10 @@ class Outcome:
 
 
 def decide(session: Session) -> Outcome:
-    """Run the policy that the request asks for."""
-    if session.request.provider != "rules":
+    """Run the policy that the options ask for."""
+    if session.options.provider != "rules":
         return _decide_by_judge(session)
-    promise = MODES[session.request.rules_mode].promise
+    promise = MODES[session.options.rules_mode].promise
     if promise is None:
         from lcc.relevance.transcript_rules import rules_decisions
 
@@ -113,7 +113,7 @@ def decide(session: Session) -> Outcome:
             decisions,
             "rules",
             "none",
-            session.request.rules_mode,
+            session.options.rules_mode,
             degradation_reason=None if decisions else NO_CANDIDATES,
         )
     return _decide_by_proof(session, promise)
@@ -134,7 +134,7 @@ def edits_of(decisions: Mapping[str, Decision]) -> Edits:
 
 
 def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
-    mode = MODES[session.request.rules_mode]
+    mode = MODES[session.options.rules_mode]
     around = session.surroundings() if mode.reads_files else None
     recoverable = _by_recovery(session, session.candidates, around) if around else {}
     decisions = _walk_back(session, recoverable)
@@ -154,7 +154,7 @@ def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
         decisions,
         "rules",
         promise.guarantee if decisions else "none",
-        session.request.rules_mode,
+        session.options.rules_mode,
         violations=tuple(str(violation) for violation in violations),
         recoverability_check=_check_name(around) if around else None,
         degraded=reason is not None,
@@ -167,12 +167,12 @@ def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
 def _decide_by_judge(session: Session) -> Outcome:
     from lcc.relevance.transcript_judged import decide_judged
 
-    request, ports = session.request, session.ports
+    options, ports = session.options, session.ports
     judged = decide_judged(
         session.transcript,
         session.unguarded(),
         session.guards.facts.pins,
-        request,
+        options,
         progress=ports.progress,
         deadline=ports.deadline,
         environ=ports.environ,
@@ -184,12 +184,12 @@ def _decide_by_judge(session: Session) -> Outcome:
         pair.use.id: Keep(guarded[pair.use.id]) for pair in session.candidates if pair.use.id in guarded
     }
     decisions.update(judged.decisions)
-    proves = MODES[request.rules_mode].reads_files
+    proves = MODES[options.rules_mode].reads_files
     warnings = _prove_removals(session, decisions) if proves else ()
     facts = None
     if judged.requests is not None:
         facts = JudgeFacts(
-            model_requested=judged.model_requested or request.jev_model,
+            model_requested=judged.model_requested or options.jev_model,
             model_resolved=judged.jev_model_resolved,
             calls=judged.calls or 0,
             requests=judged.requests,
@@ -200,7 +200,7 @@ def _decide_by_judge(session: Session) -> Outcome:
         decisions,
         judged.provider_used,
         judged.semantic_guarantee,
-        request.rules_mode if proves else None,
+        options.rules_mode if proves else None,
         recoverability_check=_check_name(session.surroundings()) if proves else None,
         degraded=judged.degraded or bool(warnings),
         degradation_reason=judged.degradation_reason or (STASH_WRITE_FAILED if warnings else None),
@@ -210,8 +210,8 @@ def _decide_by_judge(session: Session) -> Outcome:
 
 
 def _decisions_cache(session: Session) -> DecisionCache | None:
-    """The judge's earlier decisions, where the request names a file; a dry run does not write it."""
-    path = session.request.decisions_cache
+    """The judge's earlier decisions, where the options name a file; a dry run does not write it."""
+    path = session.options.decisions_cache
     if path is None:
         return None
     from lcc.judge import DecisionCache
@@ -227,7 +227,7 @@ def _prove_removals(session: Session, decisions: dict[str, Decision]) -> tuple[s
     removed = [pair for pair in session.candidates if isinstance(decisions[pair.use.id], Trim | Drop)]
     safer = _by_recovery(session, removed, session.surroundings())
     warnings: tuple[str, ...] = ()
-    stashes = MODES[session.request.rules_mode].stashes
+    stashes = MODES[session.options.rules_mode].stashes
     if stashes:
         from lcc.relevance.transcript_stashed import stash_removed, write_warnings
 
@@ -250,7 +250,7 @@ def _by_recovery(session: Session, candidates: Sequence[Pair], around: Surroundi
     """The recoverable rules' verdicts. Where there is a stash, a file that was not read proves nothing: its bytes
     are better off in the stash than behind a pointer that the transcript alone speaks for."""
     decisions = recoverable_decisions(candidates, around)
-    if MODES[session.request.rules_mode].stashes:
+    if MODES[session.options.rules_mode].stashes:
         for call_id, decision in decisions.items():
             if isinstance(decision, Pointer) and isinstance(decision.proof, FileByTranscript):
                 decisions[call_id] = DISK_NOT_ASKED
@@ -290,14 +290,14 @@ def _output(pair: Pair) -> Output:
 def _verify(session: Session, decisions: Mapping[str, Decision], compacted: Sequence[Message]) -> list[Violation]:
     """What the mode's own verification says of ``compacted``, the messages that these decisions make."""
     original = session.transcript.messages
-    if not MODES[session.request.rules_mode].reads_files:
+    if not MODES[session.options.rules_mode].reads_files:
         return lossless_violations(original, compacted)
     stashed = {
         call_id: decision.text
         for call_id, decision in decisions.items()
         if isinstance(decision, Pointer) and isinstance(decision.proof, InStash)
     }
-    allow = session.request.allow_command_pointers
+    allow = session.options.allow_command_pointers
     found = recoverable_violations(original, compacted, allow_command_pointers=allow, stashed=stashed)
     if stashed:
         from lcc.relevance.transcript_stashed import stashed_violations

@@ -144,11 +144,11 @@ def _result(
     records = list(_records(session, decisions))
     tokens_before, tokens_after = _count_tokens(session, records, decisions)
     cost = cache_cost(session.transcript, edits, session.tokens, tokens_before=tokens_before, tokens_after=tokens_after)
-    root = session.request.workspace_root
-    if root is not None and root_source is None and MODES[session.request.rules_mode].reads_files:
+    root = session.options.workspace_root
+    if root is not None and root_source is None and MODES[session.options.rules_mode].reads_files:
         root_source = "option"
     facts = PassFacts(
-        request=session.request,
+        options=session.options,
         transcript=session.transcript,
         records=records,
         messages_after=len(messages),

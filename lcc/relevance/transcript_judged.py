@@ -57,7 +57,7 @@ class JudgedOutcome:
     """Requests that the questions were split into; 0 when a cache answered all, None when no judge could be asked."""
     warnings: tuple[str, ...]
     model_requested: str | None = None
-    """The model that was really asked for, where the environment names another than the request."""
+    """The model that was really asked for, where the environment names another than the options."""
     calls: int | None = None
     """HTTP requests sent, retries included."""
     questions_asked: int = 0
@@ -68,14 +68,14 @@ class JudgedOutcome:
 class _Pass:
     """One judged pass under way."""
 
-    request: PassOptions
+    options: PassOptions
     server: Server
     candidates: Sequence[Pair]
     cache: DecisionCache | None
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
     def key(self, pair: Pair, text: str | None = None) -> str:
-        return decision_key(self.server.provider, self.server.model, self.request.question, pair, text)
+        return decision_key(self.server.provider, self.server.model, self.options.question, pair, text)
 
     def unknown(self) -> list[Pair]:
         """The calls that must be asked about, in order; what the cache knows becomes a verdict."""
@@ -109,7 +109,7 @@ def decide_judged(
     transcript: Transcript,
     candidates: Sequence[Pair],
     pins: Container[str],
-    request: PassOptions,
+    options: PassOptions,
     *,
     progress: Callable[[int, int], None] | None = None,
     deadline: float | None = None,
@@ -117,11 +117,11 @@ def decide_judged(
     environ: Mapping[str, str] | None = None,
     client: Callable[[], httpx.Client] | None = None,
 ) -> JudgedOutcome:
-    """Decide about every pair of ``candidates`` that is not in ``pins``, as ``request`` says.
+    """Decide about every pair of ``candidates`` that is not in ``pins``, as ``options`` say.
 
     ``progress`` is called with (requests answered, requests). ``deadline`` is a `time.monotonic` value after
     which nothing is waited for: what has no answer by then is kept. ``cache`` makes decisions sticky: only
-    calls that it does not know are asked about (None: the file that the request names, if it names one).
+    calls that it does not know are asked about (None: the file that the options name, if they name one).
     ``environ`` stands in for the process's environment. ``client`` gives the HTTP client to ask with, and is called
     where a network may be used (None: one of this pass's own).
 
@@ -131,33 +131,33 @@ def decide_judged(
     """
     unpinned = [pair for pair in candidates if pair.use.id not in pins]
     if not unpinned:
-        provider = "laya" if request.provider == "laya" else "jev"
+        provider = "laya" if options.provider == "laya" else "jev"
         return _outcome(provider, {}, reason=NO_CANDIDATES)
-    if cache is None and request.decisions_cache:
-        cache = DecisionCache.open(request.decisions_cache)
+    if cache is None and options.decisions_cache:
+        cache = DecisionCache.open(options.decisions_cache)
     environ = os.environ if environ is None else environ
     asking = Asking(
         limits=Limits(
-            request.max_state_tokens, request.max_request_tokens, request.batch_calls, request.preserve_recent
+            options.max_state_tokens, options.max_request_tokens, options.batch_calls, options.preserve_recent
         ),
-        counter=budget_counter(request.model),
+        counter=budget_counter(options.model),
         environ=environ,
-        goal=request.question,
-        max_workers=request.max_workers,
+        goal=options.question,
+        max_workers=options.max_workers,
         client=client() if client is not None and network_allowed(environ) else None,
         deadline=deadline,
         progress=progress,
     )
     server = choose_server(
-        request.provider,
-        jev_model=request.jev_model,
-        laya_model=request.laya_model,
-        key_file=request.judge_key_file,
+        options.provider,
+        jev_model=options.jev_model,
+        laya_model=options.laya_model,
+        key_file=options.judge_key_file,
         asking=asking,
     )
     if isinstance(server, Unavailable):
         return _unavailable(server, unpinned)
-    work = _Pass(request, server, unpinned, cache)
+    work = _Pass(options, server, unpinned, cache)
     asked = work.unknown()
     judged = ask_judge(server, transcript, asked, pins, asking) if asked else None
     if judged is not None:
@@ -198,14 +198,14 @@ def _is_trimmed(text: str) -> bool:
 
 
 def _judged(work: _Pass, judged: Judged | None, questions_asked: int) -> JudgedOutcome:
-    request, provider = work.request, work.server.provider
+    options, provider = work.options, work.server.provider
     unjudged = judged.unjudged if judged else {}
     decisions: dict[str, Decision] = {}
     for pair in work.candidates:
         call_id = pair.use.id
         verdict = work.verdicts.get(call_id)
         if verdict is not None:
-            decisions[call_id] = decide_pair(pair, verdict, request.threshold, request.trim_head_chars, provider)
+            decisions[call_id] = decide_pair(pair, verdict, options.threshold, options.trim_head_chars, provider)
             continue
         decisions[call_id] = Keep(unjudged[call_id], "fail_safe")
     warnings = work.remember(decisions)
