@@ -65,7 +65,7 @@ def user_messages(transcript: Transcript) -> list[str]:
 
 def is_users_own(message: Message) -> bool:
     text = message.text.strip()
-    return message.role == "user" and bool(text) and not text.startswith(NOT_THE_USERS)
+    return message.role == "user" and not message.by_client and bool(text) and not text.startswith(NOT_THE_USERS)
 
 
 def give_back_text(messages: Sequence[str], found: Sequence[str], kept_in: str) -> str:

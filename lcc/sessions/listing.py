@@ -125,6 +125,7 @@ def _documents(transcript: Transcript) -> Iterator[dict[str, Json]]:
 
 
 def _title(transcript: Transcript) -> str:
-    words = (message.text for message in transcript.messages if message.role == "user" and message.text)
+    mine = (message for message in transcript.messages if message.role == "user" and not message.by_client)
+    words = (message.text for message in mine if message.text)
     first = next((text for text in words if not text.startswith("<")), "")
     return " ".join(first[:_TITLE_CHARS].split())

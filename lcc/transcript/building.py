@@ -14,7 +14,7 @@ _WARNINGS_SHOWN: Final = 20
 class MessageBuilder:
     """A message that lines are being added to."""
 
-    __slots__ = ("documents", "more", "results", "role", "texts", "uses")
+    __slots__ = ("by_client", "documents", "more", "results", "role", "texts", "uses")
 
     def __init__(self, role: Role) -> None:
         self.role = role
@@ -23,6 +23,7 @@ class MessageBuilder:
         self.results: list[ToolResult] = []
         self.documents: list[int] = []
         self.more = False
+        self.by_client = False
 
     def build(self) -> Message:
         """The message as it stands."""
@@ -34,6 +35,7 @@ class MessageBuilder:
             None,
             tuple(self.documents),
             self.more,
+            self.by_client,
         )
 
 

@@ -102,6 +102,8 @@ class Message(NamedTuple):
     """Line-based formats: the indexes of the JSON documents it was read from. Else its index in ``messages``."""
     more: bool = False
     """Whether it holds content besides text, calls, results and thinking (an image, a server tool's block)."""
+    by_client: bool = False
+    """Whether the client wrote it in the user's place (a skill's text, a notice): sent, and no words of the user."""
 
 
 class Pair(NamedTuple):

@@ -55,6 +55,23 @@ def test_the_users_messages_come_back_verbatim_newest_first(world: World) -> Non
     assert after_summary(world, path) == ""
 
 
+def test_what_the_client_wrote_is_not_given_back_as_the_users(world: World) -> None:
+    """A skill's text and an error of the API are no words of the user, whatever they begin with."""
+    path = write_session(world)
+    error = {"isApiErrorMessage": True, "error": "rate_limit"}
+    rows = [
+        row("t5", "m1", "user", "Base directory for this skill: /s\n\nSKILL BODY", world, isMeta=True),
+        row("m1", "e1", "assistant", [{"type": "text", "text": "LIMIT HIT"}], world, **error),
+        row("e1", "h1", "user", "<system-reminder>\nCARRIED\n</system-reminder>", world, rowSource="hook"),
+        row("h1", "t6", "user", "And the last one.", world),
+    ]
+    append_rows(path, rows)
+    pre_compact(world, path)
+    text = after_summary(world, path)
+    assert "And the last one." in text
+    assert not [words for words in ("SKILL BODY", "LIMIT HIT", "CARRIED") if words in text]
+
+
 def test_a_changed_file_is_not_called_verified(world: World) -> None:
     """Only what stands on disk at that moment is named."""
     path = write_session(world)

@@ -45,3 +45,5 @@ class Entry(NamedTuple):
     """For a boundary, where it names the lines that it kept."""
     time: str | None
     """``timestamp``, as written."""
+    by_client: bool = False
+    """Whether the client wrote it, and not the user whose line it is."""

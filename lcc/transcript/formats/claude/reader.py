@@ -97,7 +97,8 @@ class SessionState:
         content: Content | None = None
         kept: Kept | None = None
         entry_kind: Kind = "other"
-        if entry_type in ("user", "assistant"):
+        by_client = value.get("isMeta") is True
+        if entry_type in ("user", "assistant") and not _is_never_sent(value):
             entry_kind = "user" if entry_type == "user" else "assistant"
             message_id, content = _message(value, index, cwd, damaged)
             if uuid is None:
@@ -111,6 +112,7 @@ class SessionState:
         elif entry_type == "attachment":
             content = _queued_prompt(value, index, cwd)
             entry_kind = "other" if content is None else "user"
+            by_client = _is_from_elsewhere(value.get("attachment"))
         elif entry_type == "last-prompt":
             self._take_checkpoint(value, index)
         if uuid is None:
@@ -120,7 +122,9 @@ class SessionState:
         parent = _string(value.get("parentUuid"))
         source = _string(value.get("sourceToolAssistantUUID"))
         time = _string(value.get("timestamp"))
-        self.entries.append(Entry(index, uuid, parent, entry_kind, sidechain, message_id, source, content, kept, time))
+        self.entries.append(
+            Entry(index, uuid, parent, entry_kind, sidechain, message_id, source, content, kept, time, by_client)
+        )
 
     def branch(self) -> list[Entry]:
         """The lines that the model is still sent, in order."""
@@ -198,6 +202,22 @@ def _message(value: dict[str, Json], index: int, cwd: str | None, damaged: bool)
     return message_id if isinstance(message_id, str) else None, content
 
 
+def _is_never_sent(value: dict[str, Json]) -> bool:
+    """Whether the client shows a line as a message and never sends it: an error of the API, or for the screen alone."""
+    message = value.get("message")
+    model = message.get("model") if isinstance(message, dict) else None
+    return value.get("isVirtual") is True or (value.get("isApiErrorMessage") is True and model == "<synthetic>")
+
+
+def _is_from_elsewhere(attachment: Json) -> bool:
+    """Whether a queued prompt came from a program or another session, and not from the user."""
+    if not isinstance(attachment, dict):
+        return False
+    origin = attachment.get("origin")
+    kind = origin.get("kind") if isinstance(origin, dict) else None
+    return attachment.get("isMeta") is True or kind not in (None, "human")
+
+
 def _queued_prompt(value: dict[str, Json], index: int, cwd: str | None) -> Content | None:
     """The user's words, where they were typed while the assistant worked: the client sends them as an attachment."""
     attachment = value.get("attachment")
@@ -253,6 +273,7 @@ def _messages(branch: list[Entry]) -> tuple[Message, ...]:
             message = answers
         else:
             message = MessageBuilder("user")
+            message.by_client = entry.by_client
             building.append(message)
             if content.results:
                 answers = message
