@@ -164,25 +164,25 @@ class TestEntries:
         line = assistant("e1", "u2", "e", text("You have hit your limit"))
         line["message"]["model"] = more.pop("model", "m")
 
-        transcript = read_lines(*BASIC, {**line, **more}, user("u9", "e1", "again"))
+        transcript = read_rows(*BASIC, {**line, **more}, user("u9", "e1", "again"))
 
-        assert shape(transcript.messages) == [*shape(read_lines(*BASIC).messages), "u:again"]
+        assert shape(transcript.messages) == [*shape(read_rows(*BASIC).messages), "u:again"]
 
     def test_an_error_that_a_model_wrote_is_a_message(self) -> None:
         """The client leaves out what no model wrote; anything else is sent."""
         line = assistant("e1", "u2", "e", text("Sorry"), isApiErrorMessage=True)
 
-        assert read_lines(*BASIC, line).messages[-1].text == "Sorry"
+        assert read_rows(*BASIC, line).messages[-1].text == "Sorry"
 
     def test_what_the_client_writes_in_the_users_place_is_marked(self) -> None:
         """A skill's text is a message of the user for the API, and no words of theirs."""
         skill = user("s1", "u2", [text("Base directory for this skill")], isMeta=True)
         queued = {"type": "queued_command", "prompt": "hello"}
-        typed = entry("attachment", "q1", "s1", attachment=queued)
-        sent = entry("attachment", "q2", "q1", attachment={**queued, "origin": {"kind": "peer"}})
-        meta = entry("attachment", "q3", "q2", attachment={**queued, "isMeta": True})
+        typed = row("attachment", "q1", "s1", attachment=queued)
+        sent = row("attachment", "q2", "q1", attachment={**queued, "origin": {"kind": "peer"}})
+        meta = row("attachment", "q3", "q2", attachment={**queued, "isMeta": True})
 
-        messages = read_lines(*BASIC, skill, typed, sent, meta, user("u9", "q3", "go on")).messages[-5:]
+        messages = read_rows(*BASIC, skill, typed, sent, meta, user("u9", "q3", "go on")).messages[-5:]
 
         assert [message.by_client for message in messages] == [True, False, True, True, False]
 
