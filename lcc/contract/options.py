@@ -15,6 +15,7 @@ from lcc.contract.modes import LIVE_MODES, Provider, RulesMode
 from lcc.contract.option import Form, Needs, Option, RequestError, Row, row_of
 
 __all__ = [
+    "DEFAULT_JEV_MODEL",
     "REFUSED_FLAGS",
     "REFUSED_FLAG_FAMILY",
     "LiveOptions",
@@ -35,6 +36,9 @@ REFUSED_FLAGS = (
 """Flags of block mode that would be ignored in silence here (the seed's section 6). Its ``--decisions-cache`` is
 honoured: the seed's section 9 asks for it."""
 REFUSED_FLAG_FAMILY = "--laya-"
+
+DEFAULT_JEV_MODEL = "jev-latest"
+"""The model that the environment may name another in place of (`lcc.judge.settings`)."""
 
 _PROVIDER = Option(
     "Who decides what may go: rules (no network, no model), or a judge: jev, laya, or auto, which takes Jev, "
@@ -179,7 +183,7 @@ class PassOptions:
     jev_model: Annotated[
         str,
         Option("Judge: the model to ask of Jev.", kind="name", needs="judge", flag="--jev-model", in_config=True),
-    ] = "jev-latest"
+    ] = DEFAULT_JEV_MODEL
     laya_model: Annotated[
         str | None, Option("Judge: the model to ask of Laya.", kind="name", needs="judge", in_config=True)
     ] = None

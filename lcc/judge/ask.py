@@ -54,8 +54,8 @@ class Asking:
     counter: TokenCounter
     environ: Mapping[str, str] = field(repr=False)
     """Whose keys, addresses and proxies count."""
-    goal: str = ""
-    max_workers: int = 4
+    goal: str
+    max_workers: int
     client: httpx.Client | None = None
     deadline: float | None = None
     progress: Callable[[int, int], None] | None = field(default=None, repr=False)

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from lcc.contract.modes import JudgeName
+from lcc.contract.options import DEFAULT_JEV_MODEL
 from lcc.folders import named_place, xdg_folder
 from lcc.judge.addresses import is_loopback
 from lcc.private_files import (
@@ -24,7 +25,6 @@ from lcc.private_files import (
 
 DEFAULT_JEV_BASE = "https://api.typesafe.ai"
 DEFAULT_LAYA_BASE = "http://127.0.0.1:8000"
-DEFAULT_JEV_MODEL = "jev-latest"
 DEFAULT_LAYA_MODEL = "laya-latest"
 SYSTEM_ONE_PATH = "/v1/systemone"
 KEY_FILE_VARIABLE = "TYPESAFE_API_KEY_FILE"
