@@ -63,6 +63,11 @@ def open_regular(
 
     Raises ``NotRegularError``, ``ForeignFileError``, ``ExposedFileError``, and any other ``OSError`` as it comes.
     """
+    return _open_regular(path, flags, follow, own, private)[0]
+
+
+def _open_regular(path: AnyPath, flags: int, follow: bool, own: bool, private: bool) -> tuple[int, os.stat_result]:
+    """The descriptor, and what the opened file is."""
     try:
         _refuse_irregular(path, os.stat(path, follow_symlinks=follow))
     except FileNotFoundError:
@@ -81,7 +86,7 @@ def open_regular(
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor
+    return descriptor, found
 
 
 def read_bounded(path: AnyPath, limit: int, *, follow: bool = True, own: bool = False, private: bool = False) -> bytes:
@@ -89,12 +94,11 @@ def read_bounded(path: AnyPath, limit: int, *, follow: bool = True, own: bool = 
 
     Raises ``TooLargeError`` too, without having read a file whose size says so.
     """
-    descriptor = open_regular(path, follow=follow, own=own, private=private)
+    descriptor, found = _open_regular(path, os.O_RDONLY, follow, own, private)
     try:
-        size = os.fstat(descriptor).st_size
-        if size > limit:
-            raise TooLargeError(limit, size, path)
-        return read_all(descriptor, limit, size)
+        if found.st_size > limit:
+            raise TooLargeError(limit, found.st_size, path)
+        return read_all(descriptor, limit, found.st_size)
     finally:
         os.close(descriptor)
 
@@ -138,5 +142,5 @@ def _no_name(path: AnyPath) -> OSError:
 
 
 def _refuse_irregular(path: AnyPath, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
+    if stat.S_IFMT(found.st_mode) != stat.S_IFREG:
         raise NotRegularError(path, found.st_mode)
