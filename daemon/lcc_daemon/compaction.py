@@ -10,15 +10,20 @@ import orjson
 
 from lcc.compaction.compact import Compacted, CompactionError, compact
 from lcc.config import Config
+from lcc.contract.modes import MODES
 from lcc.contract.report import Report
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
 from lcc.stash import StashFolderError
 from lcc.transcript import Edits, Json, Transcript, TranscriptError, parse_payload
 from lcc_daemon.figures import Figures
-from lcc_daemon.plan import HandOver, Plan, Replace, summary_line
+from lcc_daemon.plan import HandOver, Plan, Replace, percent, summary_line
 
 TRIGGERS = ("manual", "auto", "plugin")
+NOT_ENOUGH = ("nothing-to-remove", "nothing-new", "too-little")
+"""Reasons of a hand-over that another mode might not give."""
+HINT_SECONDS = 0.4
+"""The hook waits: after a pass that took longer, none is run to see what would help."""
 
 
 class EventError(ValueError):
@@ -49,7 +54,7 @@ class Help:
 
     ports: Ports = field(default_factory=Ports)
     report_path: str | None = None
-    """Where the report of a replacement will stand; whoever asked for the plan keeps it there."""
+    """Where the report will stand; whoever asked for the plan keeps it there."""
     figures: Callable[[TranscriptCompactionResult], Figures] = lambda result: estimated(result)
     """The tokens that the user is told."""
     seen_before: bool = False
@@ -102,7 +107,8 @@ def compact_event(event: Event, config: Config, help: Help | None = None) -> Don
         )
     except TranscriptError as error:
         return hand_over("bad-transcript", f"the session cannot be read at {error.place or 'its top'}")
-    ports = replace(lent.ports, deadline=time.monotonic() + config.judge_timeout_s)
+    begun = time.monotonic()
+    ports = replace(lent.ports, deadline=begun + config.judge_timeout_s)
     made: list[Done] = []
 
     def stage(compacted: Compacted) -> None:
@@ -114,7 +120,23 @@ def compact_event(event: Event, config: Config, help: Help | None = None) -> Don
         return hand_over(error.reason, str(error))
     except StashFolderError as error:
         return hand_over("config", str(error))
-    return made[0]
+    done = made[0]
+    if isinstance(done.plan, HandOver) and done.plan.reason in NOT_ENOUGH and time.monotonic() - begun < HINT_SECONDS:
+        hint = _what_would_help(transcript, config, ports)
+        return hand_over(done.plan.reason, done.plan.say + hint, done.report)
+    return done
+
+
+def _what_would_help(transcript: Transcript, config: Config, ports: Ports) -> str:
+    """The mode that would free enough, as the end of a line; empty where none would. Nothing is written."""
+    if MODES[config.rules_mode].stashes:
+        return ""
+    options = replace(config, provider="rules", rules_mode="stashed")
+    try:
+        report = compact(transcript, options, replace(ports, dry_run=True), rendered=False).report
+    except (CompactionError, StashFolderError):
+        return ""
+    return f"; rules_mode stashed would free {percent(report['reduction_ratio'])} %" if report["worth_it"] else ""
 
 
 def hand_over(reason: str, say: str, report: Report | None = None) -> Done:
@@ -132,8 +154,8 @@ def _plan_for(config: Config, lent: Help, compacted: Compacted) -> Done:
             return hand_over("nothing-new", "nothing new to remove since the last compaction", report)
         return hand_over("nothing-to-remove", "no tool result can be had back yet", report)
     if not report["worth_it"]:
-        share, asked = 100 * report["reduction_ratio"], 100 * config.min_reduction
-        say = f"only {share:.0f} % can be removed, and {asked:.0f} % is asked for (min_reduction)"
+        asked = f"{100 * config.min_reduction:g} % is asked for (min_reduction)"
+        say = f"only {percent(report['reduction_ratio'])} % can be removed, and {asked}"
         return hand_over("too-little", say, report)
     say = summary_line(report, lent.figures(compacted.result))
     plan = Replace(edits.texts, edits.dropped, say, lent.report_path)

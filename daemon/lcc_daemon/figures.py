@@ -78,9 +78,13 @@ class TokenBook:
                 if new is not None or result.tool_use_id in edits.dropped:
                     removed += tokens.estimate(result.text) - tokens.estimate(new or "")
         real = newest_context(file) if file is not None else None
-        if real is not None and real > removed:
-            return Figures(real, real - removed, True)
-        return Figures(report["tokens_before"], report["tokens_after"], False)
+        before, after = report["tokens_before"], report["tokens_after"]
+        if real is None:
+            return Figures(before, after, False)
+        # A count that is off must not say that next to nothing is left: the share that stays is not smaller than
+        # that of the pass's own estimate, which is of the text alone.
+        least = round(real * after / before) if before else real
+        return Figures(real, min(real, max(real - removed, least)), True)
 
 
 def newest_context(file: Path) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 from collections.abc import Mapping
@@ -74,12 +75,16 @@ def summary_line(report: Report, figures: Figures) -> str:
     removed = [f"{pointed} can be had back and left a pointer"] if pointed or not judged else []
     if judged:
         removed.append(f"{judged} cut or dropped on the judge's word")
-    share = round(100 * (before - after) / before) if before else 0
     about = "" if figures.is_real else "~"
     return (
         f"kept every message and {calls - pointed - judged} of {calls} tool results; {', '.join(removed)}: "
-        f"{about}{thousands(before)} to ~{thousands(after)} tokens (-{share} %)"
+        f"{percent(report['reduction_ratio'])} % less text, {about}{thousands(before)} to ~{thousands(after)} tokens"
     )
+
+
+def percent(share: float) -> int:
+    """A share of the session's text as the user reads it: the one that `min_reduction` is compared with, never more."""
+    return math.floor(100 * share + 1e-9)
 
 
 def thousands(tokens: int) -> str:

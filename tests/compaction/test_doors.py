@@ -397,7 +397,8 @@ def test_every_option_of_the_configuration_reaches_the_live_pass(
     value = right_value(row)
 
     def spy(transcript: Transcript, options: PassOptions, *ports: Any, **more: Any) -> Compacted:
-        asked.append(options)
+        if not (ports and ports[0].dry_run):  # a hand-over looks what another mode would free
+            asked.append(options)
         return compact(transcript, dataclasses.replace(options, provider="rules"), *ports, **more)
 
     monkeypatch.setattr("lcc_daemon.compaction.compact", spy)

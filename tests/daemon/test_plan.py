@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import time
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from daemon.daemon_world import World, make_event
+from daemon.daemon_world import World, make_event, wait_until
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lcc.config import Config
 from lcc.relevance import TranscriptCompactionResult
+from lcc.relevance.ports import Ports
 from lcc_daemon.compaction import Event, Help, compact_event, read_event
-from lcc_daemon.figures import Figures
+from lcc_daemon.figures import Figures, TokenBook
 from lcc_daemon.plan import PART_BYTES, STDOUT_LIMIT, HandOver, Replace, remove_old_parts, to_stdout
 
 
@@ -71,15 +75,67 @@ def event_of(world: World, **fields: object) -> Event:
 
 
 def test_the_line_says_what_was_kept_and_removed(world: World) -> None:
-    """Counts of results, tokens before and after, the share; no word of jargon, no path, one line."""
+    """Counts of results, the share of the text, tokens before and after; no word of jargon, no path, one line."""
     real = Help(figures=lambda result: Figures(182_400, 61_000, True))
-    plan = compact_event(event_of(world), Config(), real).plan
-    assert isinstance(plan, Replace)
-    assert plan.say == (
-        "kept every message and 0 of 8 tool results; 8 can be had back and left a pointer: 182k to ~61k tokens (-67 %)"
+    done = compact_event(event_of(world), Config(), real)
+    assert isinstance(done.plan, Replace)
+    assert done.report is not None
+    share = math.floor(100 * done.report["reduction_ratio"])
+    assert done.plan.say == (
+        "kept every message and 0 of 8 tool results; 8 can be had back and left a pointer: "
+        f"{share} % less text, 182k to ~61k tokens"
     )
     estimated = compact_event(event_of(world), Config()).plan
-    assert "~" in estimated.say.split(":")[1].split(" to ")[0]
+    assert "~" in estimated.say.split(" less text, ")[1].split(" to ")[0]
+
+
+def test_the_share_that_is_shown_is_the_one_that_is_asked_for(world: World) -> None:
+    """`min_reduction` just above what goes is told the same share that the line of a replacement has."""
+    done = compact_event(event_of(world), Config())
+    assert done.report is not None
+    share = done.report["reduction_ratio"]
+    told = re.search(r"(\d+) % less text", done.plan.say)
+    refused = compact_event(event_of(world), Config(min_reduction=round(share + 0.001, 3))).plan
+    assert told is not None
+    assert refused.say.startswith(f"only {told[1]} % can be removed, and {100 * round(share + 0.001, 3):g} % is asked")
+
+
+@pytest.mark.parametrize("mode", ["lossless", "recoverable"])
+def test_a_hand_over_says_what_would_help(world: World, mode: Literal["lossless", "recoverable"]) -> None:
+    """Where another mode would free enough, the line names it and its share; nothing is put into the stash for that."""
+    event = event_of(world)
+    for path in world.project.glob("module_*.py"):
+        path.unlink()
+    plan = compact_event(event, Config(rules_mode=mode)).plan
+    assert isinstance(plan, HandOver)
+    told = re.search(r"; rules_mode stashed would free (\d+) %$", plan.say)
+    assert told is not None
+    assert list(world.root.rglob("stash/*")) == []
+    report = compact_event(event, Config(rules_mode="stashed"), Help(Ports(stash_folder=world.root / "s"))).report
+    assert report is not None
+    assert int(told[1]) == math.floor(100 * report["reduction_ratio"])
+    helpless = compact_event(event, Config(rules_mode=mode, min_reduction=0.9999)).plan
+    assert "would free" not in helpless.say
+
+
+@pytest.mark.parametrize("real", [100, 5_000, 60_000])
+def test_the_line_never_says_that_less_stays_than_does(world: World, tmp_path: Path, real: int) -> None:
+    """Whatever the session file says of the newest request, the share that stays is not smaller than the text's."""
+    file = tmp_path / "session.jsonl"
+    usage = {"input_tokens": real, "output_tokens": 1}
+    file.write_text(json.dumps({"type": "assistant", "message": {"model": "claude-opus-4-8", "usage": usage}}) + "\n")
+    book, seen = TokenBook(), list[tuple[Figures, float]]()
+
+    def figures(result: TranscriptCompactionResult) -> Figures:
+        made = book.figures("s", file, result.transcript, result.edits, result.report)
+        seen.append((made, result.report["tokens_after"] / result.report["tokens_before"]))
+        return made
+
+    compact_event(event_of(world), Config(), Help(figures=figures))
+    ((made, stays),) = seen
+    assert made.before == real
+    assert made.is_real
+    assert stays * real - 1 <= made.after <= real
 
 
 def test_what_stands_against_a_replacement_is_said(world: World) -> None:
@@ -114,6 +170,18 @@ def test_a_file_that_changes_while_the_plan_is_made_is_kept(world: World) -> Non
     assert touched
     assert "toolu_0003" not in plan["results"]
     assert len(plan["results"]) == 7
+
+
+def test_a_hand_over_leaves_its_report_and_a_line_in_the_log(world: World) -> None:
+    """Why nothing was removed can be looked up: the pass's report, and session, trigger and reason in the log."""
+    world.start()
+    event = make_event(world, trigger="plugin")
+    assert world.plan(event, LCC_MIN_REDUCTION="0.999")["reason"] == "too-little"
+    assert wait_until(lambda: len(list((world.state / "reports").glob("*.json"))) == 1)
+    (report,) = (world.state / "reports").glob("*.json")
+    assert json.loads(report.read_bytes())["worth_it"] is False
+    session = json.loads(event)["session_id"]
+    assert f"compact: too-little, session {session}, plugin, " in (world.state / "daemon.log").read_text()
 
 
 def test_the_plan_of_the_second_compaction_finds_nothing_new(world: World) -> None:

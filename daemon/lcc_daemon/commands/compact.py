@@ -9,9 +9,10 @@ from lcc.config import Config, ConfigError, load_config, state_folder
 from lcc.contract.report import Report
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
-from lcc_daemon.compaction import Done, Event, EventError, Help, compact_event, hand_over, read_event
+from lcc_daemon.compaction import TRIGGERS, Done, Event, EventError, Help, compact_event, hand_over, read_event
 from lcc_daemon.environment import environment_of, with_judge_secrets
 from lcc_daemon.figures import Figures
+from lcc_daemon.keepers import file_name
 from lcc_daemon.plan import HandOver, Replace, to_stdout
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
@@ -23,9 +24,9 @@ TIME_AFTER_JUDGE_MS = 3000
 
 def answer(request: Request, call: Call, services: Services) -> Answer:
     """The plan for the hook's module: a replacement, or a hand-over with its reason."""
-    done = _decide(request, call, services)
+    done, whose = _decide(request, call, services)
     reason = done.plan.reason if isinstance(done.plan, HandOver) else "replace"
-    services.log.info("compact: %s, %d results removed, %d bytes", reason, done.removed, done.saved_bytes)
+    services.log.info("compact: %s, %s, %d results removed, %d bytes", reason, whose, done.removed, done.saved_bytes)
     try:
         return Answer(to_stdout(done.encoded, services.parts_folder))
     except OSError as error:
@@ -35,16 +36,20 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
         return Answer(hand_over("parts", say).encoded)
 
 
-def _decide(request: Request, call: Call, services: Services) -> Done:
+def _decide(request: Request, call: Call, services: Services) -> tuple[Done, str]:
+    """What is decided, and whose session it is, for the log."""
     env = environment_of(request)
     try:
         event = read_event(request.body)
-        config = load_config(env, event.options)
     except EventError as error:
-        return hand_over(error.reason, str(error))
+        return hand_over(error.reason, str(error)), "no session"
+    trigger = event.trigger if event.trigger in TRIGGERS else "unknown trigger"
+    whose = f"session {file_name(event.session_id)}{' (agent)' if event.agent_id else ''}, {trigger}"
+    try:
+        config = load_config(env, event.options)
     except ConfigError as error:
         services.stats.error("configuration")
-        return hand_over("config", str(error))
+        return hand_over("config", str(error)), whose
     if config.provider != "rules":
         call.more_time(int(config.judge_timeout_s * 1000) + TIME_AFTER_JUDGE_MS)
         env = with_judge_secrets(env, config.provider, request, call)
@@ -56,7 +61,7 @@ def _decide(request: Request, call: Call, services: Services) -> Done:
         seen_before=(event.session_id, event.agent_id) in services.compacted,
     )
     done = compact_event(event, config, lent)
-    if isinstance(done.plan, Replace) and done.report is not None:
+    if done.report is not None:
         services.keepers.keep_report(report_path, done.report)
     if config.request_log and done.report is not None:
         services.background.submit(_log_pass, done.report, env, services)
@@ -64,7 +69,7 @@ def _decide(request: Request, call: Call, services: Services) -> Done:
         services.compacted.add((event.session_id, event.agent_id))
         services.background.submit(services.saved.add, state_folder(env), done.saved_bytes)
         services.keepers.forget_to_give_back(services.keepers.guide_folder(state_folder(env), event.session_id))
-    return done
+    return done, whose
 
 
 def _ports(config: Config, event: Event, env: Mapping[str, str], services: Services) -> Ports:
