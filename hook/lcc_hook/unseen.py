@@ -395,13 +395,19 @@ def main() -> int:
     """Answer one question from stdin. Exit code 1, and the reason on stderr, where the file does not tell."""
     try:
         asked = Asked(json.loads(sys.stdin.buffer.read()))
-        found = find(read_when_written(session_file(asked.transcript, asked.agent), asked.last), asked)
-    except (OSError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError) as error:
+        print(f"a question of an unknown shape ({error!r})", file=sys.stderr)
+        return 1
+    try:
+        data = read_when_written(session_file(asked.transcript, asked.agent), asked.last)
+    except (OSError, OverflowError, ValueError) as error:
         print(f"what the event hides cannot be found: {error}", file=sys.stderr)
         return 1
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        print(f"the session file has a row of an unknown shape ({error!r})", file=sys.stderr)
-        return 1
+    try:
+        found = find(data, asked)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        found = Found(asked)
+        found.lost.append(f"what a row of an unknown shape holds ({error!r})")
     answer = {"texts": found.texts, "lines": found.lines, "unsent": found.unsent, "lost": found.lost}
     json.dump(answer, sys.stdout)
     return 0
