@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 from client import kinds
 from client.rows import NOTHING, Rows, image, reminder, text
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from lcc_hook import inventory
 from lcc_hook.inventory import ASSISTANT, ATTACHMENTS, CARRIED, HANDED, NEVER, PARTS, SYSTEM, USER
+from lcc_hook.unseen import Asked, find
 
 CHECKOUT = Path(__file__).parents[2]
 SCRIPT = CHECKOUT / "scripts" / "session_kinds.py"
@@ -430,6 +433,46 @@ def test_a_subagent_without_a_file_is_an_error(rows: Rows, agent: str) -> None:
     done = rows.ask(agent_id=agent)
     assert (done.returncode, done.stdout) == (1, "")
     assert "cannot be found" in done.stderr
+
+
+_LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+_KEYS = st.sampled_from(
+    ["type", "text", "content", "source", "data", "id", "tool_use_id", "prompt", "rendered", "citations", "encrypted"]
+)
+_KINDS = st.sampled_from(
+    sorted({*ASSISTANT, *USER, *PARTS, *ATTACHMENTS, *SYSTEM, "base64", "url", "tomorrow", "local_command"})
+)
+_JSON = st.recursive(
+    _LEAVES | _KINDS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS | _KINDS, inner, max_size=4)
+)
+_ROWS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["user", "assistant", "attachment", "system", "tomorrow"])},
+    optional={
+        "message": st.fixed_dictionaries({"content": _JSON}) | _JSON,
+        "attachment": st.fixed_dictionaries({"type": _KINDS}, optional={"content": _JSON, "prompt": _JSON}) | _JSON,
+        "rendered": _JSON,
+        "subtype": _JSON,
+        "content": _JSON,
+        "isMeta": st.booleans(),
+    },
+)
+
+
+@given(st.lists(_ROWS, max_size=6), st.booleans())
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_row_of_whatever_shape_is_a_fault(made: list[dict[str, Any]], shown: bool) -> None:
+    """Any JSON in any field is carried, left out or lost; there is an answer, and it is JSON."""
+    parent: str | None = None
+    lines, uuids = [], []
+    for number, fields in enumerate([{"type": "user", "message": {"content": "go"}}, *made]):
+        uuids.append(f"00000000-0000-4000-8000-{number:012}")
+        lines.append(json.dumps({**fields, "parentUuid": parent, "uuid": uuids[-1]}) + "\n")
+        parent = uuids[-1]
+    question = {"transcript": "/dev/null/s.jsonl", "agent_id": None, "last": parent, "reads": {}}
+    others = uuids if shown else uuids[:1]
+    found = find("".join(lines).encode(), Asked({**question, "prompts": [], "others": others, "first": uuids[0]}))
+    json.dumps([found.texts, found.lines, found.unsent, found.lost])
+    assert all(each["after"] in uuids for each in found.texts)
 
 
 # ---------------------------------------------------------------- the script
