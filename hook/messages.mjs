@@ -125,7 +125,7 @@ export const placed = (texts, messages, kept) => {
   const anchors = new Map();
   let last = "";
   for (const { handle } of messages) {
-    if (there.has(handle)) last = handle;
+    if (handle && there.has(handle)) last = handle;
     anchors.set(handle, last);
   }
   for (const { after, text } of texts) {
