@@ -152,7 +152,7 @@ def stub_sources(messages: list[Message], session_cwd: str | None, root: str | N
     for result in results(messages):
         if result.tool not in READ_TOOLS or result.failed:
             continue
-        path = resolve(result.use, _own_path(result), session_cwd, root)
+        path = os.path.normpath(resolve(result.use, _own_path(result), session_cwd, root))
         asked = repr((result.use["input"].get("offset"), result.use["input"].get("limit")))
         if not result.text.startswith(STUBS):
             reads.append((path, asked, result.id))
