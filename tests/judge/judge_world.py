@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
+
+from making import call_message, result_message
 
 from lcc.contract.options import PassOptions
 from lcc.judge.cache import DecisionCache
 from lcc.relevance.evidence.pins import pin_reasons
 from lcc.relevance.transcript_judged import JudgedOutcome, decide_judged
-from lcc.transcript import Json, Transcript, parse_payload
+from lcc.transcript import Json, Transcript
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "sessions"
 KEY = "sk-test-0123456789abcdef"
 
 
@@ -29,16 +29,11 @@ def call(n: int, text: str = "", input_chars: int = 20, result_chars: int = 900)
     """An assistant message with call ``t<n>`` and the user message with its result."""
     tool = ("Bash", "Read", "Grep")[n % 3]
     command = (f"step {n} " + "look at the next part " * (input_chars // 20))[:input_chars].strip()
-    use: Json = {"tool_use_id": f"t{n}", "tool": tool, "input": {"command": command}}
     result = f"line {n} of the output\n" * (result_chars // 20 + 1)
     return [
-        {"role": "assistant", "text": text, "toolUses": [use]},
-        {"role": "user", "toolResults": [{"tool_use_id": f"t{n}", "text": result[:result_chars]}]},
+        call_message(f"t{n}", tool, {"command": command}, text),
+        result_message(f"t{n}", result[:result_chars]),
     ]
-
-
-def transcript_of(payload: Json) -> Transcript:
-    return parse_payload(payload)
 
 
 def judge(

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge.judge_world import SHARED, call, jev_at, judge, session, transcript_of
+from judge.judge_world import call, jev_at, judge, session
 from judge.system_one_server import Asked, Step, always, answers, http, system_one
+from making import session_files
 
 from lcc.contract.decision import Verdict
 from lcc.judge import cache as cache_module
 from lcc.judge.cache import HEADER, DecisionCache, decision_key
 from lcc.judge.errors import DecisionsCacheError
 from lcc.relevance.policies import edits_of
-from lcc.transcript import Transcript, apply_edits, messages_to_payload, read_transcript
+from lcc.transcript import Transcript, apply_edits, messages_to_payload, parse_payload, read_transcript
 
 
 def by_number(name: str) -> float:
@@ -44,18 +45,18 @@ class TestSecondPass:
             grown["messages"] += call(n)
         before: Any = {"messages": grown["messages"][:202]}
         with system_one(always(by_number)) as server:
-            one = judge(transcript_of(before), jev_at(server.url), decisions_cache=file)
+            one = judge(parse_payload(before), jev_at(server.url), decisions_cache=file)
             asked_once = [name for asked in server.asked for name in asked.questions]
             server.asked.clear()
             # The judge would now say otherwise; what it said before stays.
             server.respond = always(lambda name: 1 - by_number(name))
-            two = judge(transcript_of(grown), jev_at(server.url), decisions_cache=file)
+            two = judge(parse_payload(grown), jev_at(server.url), decisions_cache=file)
             asked_twice = [name for asked in server.asked for name in asked.questions]
 
         assert len(asked_once) == 2 * 97 == one.questions_asked
         assert {name.rsplit("_", 1)[1] for name in asked_twice} == {f"t{n}" for n in range(98, 123)}
         assert len(asked_twice) == 2 * 25 == two.questions_asked
-        first, second = (output_of(transcript_of(p), o) for p, o in ((before, one), (grown, two)))
+        first, second = (output_of(parse_payload(p), o) for p, o in ((before, one), (grown, two)))
         decided = sum(2 for d in one.decisions.values() if d.action != "drop") + 1
         texts_of_dropped = sum(1 for d in one.decisions.values() if d.action == "drop")
         stands = first[: decided + texts_of_dropped]
@@ -67,9 +68,9 @@ class TestSecondPass:
         """The same session again is judged without a request, and gives the same decisions."""
         file = str(tmp_path / "decisions")
         with system_one(always(by_number)) as server:
-            one = judge(transcript_of(session(30)), jev_at(server.url), decisions_cache=file)
+            one = judge(parse_payload(session(30)), jev_at(server.url), decisions_cache=file)
             server.asked.clear()
-            two = judge(transcript_of(session(30)), jev_at(server.url), decisions_cache=file)
+            two = judge(parse_payload(session(30)), jev_at(server.url), decisions_cache=file)
 
         assert server.asked == []
         assert one.decisions == two.decisions
@@ -79,10 +80,10 @@ class TestSecondPass:
         """What was trimmed is recognised in its trimmed form: nobody is asked, and the bytes stand."""
         file = str(tmp_path / "decisions")
         with system_one(always(by_number)) as server:
-            transcript = transcript_of(session(30))
+            transcript = parse_payload(session(30))
             compacted = output_of(transcript, judge(transcript, jev_at(server.url), decisions_cache=file))
             server.asked.clear()
-            again = transcript_of(compacted)
+            again = parse_payload(compacted)
             outcome = judge(again, jev_at(server.url), decisions_cache=file)
 
         assert server.asked == []
@@ -96,9 +97,9 @@ class TestSecondPass:
         changed["messages"][4]["toolResults"][0]["text"] += "."
         changed["messages"][6]["toolResults"][0]["is_error"] = True
         with system_one(always()) as server:
-            judge(transcript_of(session(12)), jev_at(server.url), decisions_cache=file)
+            judge(parse_payload(session(12)), jev_at(server.url), decisions_cache=file)
             server.asked.clear()
-            judge(transcript_of(changed), jev_at(server.url), decisions_cache=file)
+            judge(parse_payload(changed), jev_at(server.url), decisions_cache=file)
             names = {name.rsplit("_", 1)[1] for asked in server.asked for name in asked.questions}
 
         assert names == {"t1", "t2", "t3"}
@@ -108,8 +109,8 @@ class TestSecondPass:
         """A verdict holds for the goal and the model that it was given for."""
         file = str(tmp_path / "decisions")
         with system_one(always()) as server:
-            judge(transcript_of(session(12)), jev_at(server.url), decisions_cache=file)
-            outcome = judge(transcript_of(session(12)), jev_at(server.url), decisions_cache=file, **other)
+            judge(parse_payload(session(12)), jev_at(server.url), decisions_cache=file)
+            outcome = judge(parse_payload(session(12)), jev_at(server.url), decisions_cache=file, **other)
 
         assert outcome.questions_asked == 2 * 9
 
@@ -117,8 +118,8 @@ class TestSecondPass:
         """Probabilities are kept, not decisions: another threshold needs no question."""
         file = str(tmp_path / "decisions")
         with system_one(always(0.6)) as server:
-            kept = judge(transcript_of(session(12)), jev_at(server.url), decisions_cache=file)
-            dropped = judge(transcript_of(session(12)), jev_at(server.url), decisions_cache=file, threshold=0.7)
+            kept = judge(parse_payload(session(12)), jev_at(server.url), decisions_cache=file)
+            dropped = judge(parse_payload(session(12)), jev_at(server.url), decisions_cache=file, threshold=0.7)
 
         assert {d.action for d in kept.decisions.values()} == {"keep"}
         assert {d.action for d in dropped.decisions.values()} == {"drop"}
@@ -132,9 +133,9 @@ class TestSecondPass:
             return http(422, b"") if "keep_call_t1" in asked.questions else http(200, answers(asked, 0.1))
 
         with system_one(first_fails) as server:
-            judge(transcript_of(session(19)), jev_at(server.url), decisions_cache=file)
+            judge(parse_payload(session(19)), jev_at(server.url), decisions_cache=file)
             server.respond = always(0.1)
-            outcome = judge(transcript_of(session(19)), jev_at(server.url), decisions_cache=file)
+            outcome = judge(parse_payload(session(19)), jev_at(server.url), decisions_cache=file)
 
         assert outcome.questions_asked == 16
         assert {d.action for d in outcome.decisions.values()} == {"drop"}
@@ -143,13 +144,13 @@ class TestSecondPass:
         """No key means no judged pass, whatever is remembered: everything is kept (section 5, first row)."""
         file = str(tmp_path / "decisions")
         with system_one(always(0.1)) as server:
-            judge(transcript_of(session(12)), jev_at(server.url), decisions_cache=file)
-        outcome = judge(transcript_of(session(12)), {"HOME": "/nonexistent"}, decisions_cache=file)
+            judge(parse_payload(session(12)), jev_at(server.url), decisions_cache=file)
+        outcome = judge(parse_payload(session(12)), {"HOME": "/nonexistent"}, decisions_cache=file)
 
         assert {d.action for d in outcome.decisions.values()} == {"keep"}
         assert outcome.semantic_guarantee == "none"
 
-    @pytest.mark.parametrize("file", sorted(SHARED.glob("*.jsonl")) or [None], ids=lambda f: f.name if f else "none")
+    @pytest.mark.parametrize("file", session_files() or [None], ids=lambda f: f.name if f else "none")
     def test_shared_sessions(self, tmp_path: Path, file: Any) -> None:
         """On real sessions the second pass asks nothing and decides the same."""
         if file is None:
@@ -169,7 +170,7 @@ class TestFile:
     """The file itself: private, replaced whole, never another file's end."""
 
     def pair(self) -> Any:
-        return next(transcript_of(session(3)).pairs())
+        return next(parse_payload(session(3)).pairs())
 
     def key(self, n: int) -> str:
         return decision_key("jev", "jev-latest", str(n), self.pair())
@@ -185,7 +186,7 @@ class TestFile:
         """Mode 0600, and nothing of the session can be read in it."""
         file = tmp_path / "decisions"
         with system_one(always()) as server:
-            judge(transcript_of(session(12)), jev_at(server.url), question="secret goal", decisions_cache=str(file))
+            judge(parse_payload(session(12)), jev_at(server.url), question="secret goal", decisions_cache=str(file))
 
         data = file.read_bytes()
         assert file.stat().st_mode & 0o777 == 0o600
@@ -247,7 +248,7 @@ class TestFile:
         file = tmp_path / "diary"
         file.write_bytes(content)
         with system_one(always()) as server, pytest.raises(DecisionsCacheError, match="some other file") as caught:
-            judge(transcript_of(session(12)), jev_at(server.url), decisions_cache=str(file))
+            judge(parse_payload(session(12)), jev_at(server.url), decisions_cache=str(file))
 
         assert isinstance(caught.value, ValueError)
         assert str(file) in str(caught.value)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from judge.judge_world import jev_at
 from judge.system_one_server import SystemOneServer, always, system_one
+from making import MadeSession, numbered
 
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript
 from lcc.transcript import Json, messages_to_payload
@@ -16,8 +17,7 @@ from lcc.transcript import Json, messages_to_payload
 CONTENT = "".join(f"def function_{n}(): return {n}\n" for n in range(60))
 
 
-def numbered(text: str) -> str:
-    return "\n".join(f"{n}\t{line}" for n, line in enumerate(text.split("\n"), 1))
+SHOWN = numbered(CONTENT, form="{}\t{}")
 
 
 @pytest.fixture
@@ -37,18 +37,16 @@ def payload(folder: Path) -> Json:
     """A read of a file that is as it was, a build, a listing of the web, and six recent messages."""
     (folder / "a.py").write_text(CONTENT)
     calls: list[tuple[str, str, dict[str, Json], str]] = [
-        ("read", "Read", {"file_path": str(folder / "a.py")}, numbered(CONTENT)),
+        ("read", "Read", {"file_path": str(folder / "a.py")}, SHOWN),
         ("build", "Bash", {"command": "make all"}, "compiling a part\n" * 100),
         ("web", "WebFetch", {"url": "https://docs.example"}, "a paragraph of the manual\n" * 100),
     ]
-    messages: list[Json] = [{"role": "user", "text": "Make it build."}]
+    session = MadeSession("Make it build.")
     for call_id, tool, given, result in calls:
-        use: Json = {"tool_use_id": call_id, "tool": tool, "input": given}
-        messages.append({"role": "assistant", "text": f"Now {call_id}.", "toolUses": [use]})
-        messages.append({"role": "user", "toolResults": [{"tool_use_id": call_id, "text": result}]})
+        session.call(tool, given, result, id=call_id)
     for n in range(6):
-        messages.append({"role": ("user", "assistant")[n % 2], "text": f"Recent word {n}."})
-    return {"messages": messages}
+        session.say(f"Recent word {n}.", ("user", "assistant")[n % 2])
+    return session.payload
 
 
 def run(folder: Path, **options: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
@@ -109,4 +107,4 @@ def test_what_the_judge_keeps_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
         _, decisions, compacted = run(tmp_path, rules_mode="recoverable")
 
     assert {d["decision"] for d in decisions.values()} == {"keep"}
-    assert result_texts(compacted)["read"] == numbered(CONTENT)
+    assert result_texts(compacted)["read"] == SHOWN

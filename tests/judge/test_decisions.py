@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from judge.judge_world import jev_at, judge, session, transcript_of
+from judge.judge_world import jev_at, judge, session
 from judge.system_one_server import always, answers, http, system_one
+from making import MadeSession
 
 from lcc.contract.decision import Keep, Trim, Verdict
 from lcc.contract.reasons import TRIM_NOT_SHORTER
 from lcc.relevance.transcript_judged import decide_pair, trimmed
-from lcc.transcript import Pair, apply_edits
+from lcc.transcript import Pair, apply_edits, parse_payload
 
 
 def pair_of(text: str, tool: str = "Bash") -> Pair:
-    payload = {
-        "messages": [
-            {"role": "assistant", "toolUses": [{"tool_use_id": "t1", "tool": tool, "input": {"command": "ls"}}]},
-            {"role": "user", "toolResults": [{"tool_use_id": "t1", "text": text}]},
-        ]
-    }
-    return next(transcript_of(payload).pairs())
+    session = MadeSession()
+    session.call(tool, {"command": "ls"}, text)
+    return next(session.transcript.pairs())
 
 
 @pytest.mark.parametrize(
@@ -72,7 +69,7 @@ def test_trim_is_head_and_one_note_line(head_chars: int) -> None:
 def test_trim_head_is_300_characters_by_default() -> None:
     """The request's default head is 300 characters."""
     with system_one(always(lambda name: 0.9 if name.startswith("keep_call_") else 0.1)) as server:
-        outcome = judge(transcript_of(session(6)), jev_at(server.url))
+        outcome = judge(parse_payload(session(6)), jev_at(server.url))
 
     trim = outcome.decisions["t1"]
     assert isinstance(trim, Trim)
@@ -108,7 +105,7 @@ def test_note_of_a_tool_with_a_line_break_is_one_line() -> None:
 def test_two_questions_for_each_unpinned_pair_and_none_for_a_pinned_one() -> None:
     """Every pair outside the first and the newest messages is asked about twice, by its id; no other is."""
     with system_one(always()) as server:
-        outcome = judge(transcript_of(session(20)), jev_at(server.url), preserve_recent=6)
+        outcome = judge(parse_payload(session(20)), jev_at(server.url), preserve_recent=6)
 
     asked = [name for request in server.asked for name in request.questions]
     unpinned = [f"t{n}" for n in range(1, 18)]  # the newest six messages are two and a half pairs and the last word
@@ -120,7 +117,7 @@ def test_two_questions_for_each_unpinned_pair_and_none_for_a_pinned_one() -> Non
 def test_questions_are_noul_and_readable_by_themselves() -> None:
     """A question says which call it is about, what came of it, and what yes and no mean."""
     with system_one(always()) as server:
-        judge(transcript_of(session(6)), jev_at(server.url), question="finish the parser fix")
+        judge(parse_payload(session(6)), jev_at(server.url), question="finish the parser fix")
 
     first = server.asked[0].json
     question = first["questions"]["keep_result_t1"]
@@ -134,7 +131,7 @@ def test_questions_are_noul_and_readable_by_themselves() -> None:
 
 def test_a_dropped_call_goes_with_its_result_and_nothing_else_changes() -> None:
     """The edits leave no half of a pair, and every text stands."""
-    transcript = transcript_of(session(12))
+    transcript = parse_payload(session(12))
     with system_one(always(0.1)) as server:
         outcome = judge(transcript, jev_at(server.url))
     from lcc.relevance.policies import edits_of
@@ -149,7 +146,7 @@ def test_a_dropped_call_goes_with_its_result_and_nothing_else_changes() -> None:
 
 def test_results_do_not_depend_on_the_order_of_the_answers() -> None:
     """Slow first answers and fast last ones give the same decisions and the same request bodies."""
-    transcript = transcript_of(session(40))
+    transcript = parse_payload(session(40))
 
     def value(name: str) -> float:
         return (int(name.rsplit("t", 1)[1]) * 7 % 10) / 10

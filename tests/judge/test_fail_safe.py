@@ -14,14 +14,15 @@ from typing import Any
 import httpx
 import pytest
 import trustme
-from judge.judge_world import KEY, jev_at, judge, laya_at, session, transcript_of
+from judge.judge_world import KEY, jev_at, judge, laya_at, session
 from judge.system_one_server import Asked, Step, always, answers, closed_port, http, system_one
 
 from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE, NO_CANDIDATES, NOT_JUDGED_FAIL_SAFE
 from lcc.judge import client
 from lcc.relevance.transcript_judged import JudgedOutcome
+from lcc.transcript import parse_payload
 
-SESSION = transcript_of(session(19))  # 16 unpinned calls: two requests of eight
+SESSION = parse_payload(session(19))  # 16 unpinned calls: two requests of eight
 FIRST, SECOND = [f"t{n}" for n in range(1, 9)], [f"t{n}" for n in range(9, 17)]
 
 
@@ -308,7 +309,7 @@ def test_a_delay_beyond_the_deadline_is_not_waited_for() -> None:
 def test_a_server_that_is_down_is_not_asked_for_ever() -> None:
     """After three failed requests in a row the rest of a long pass is not sent."""
     with system_one(error(422)) as server:
-        outcome = judge(transcript_of(session(400)), jev_at(server.url), max_workers=2)
+        outcome = judge(parse_payload(session(400)), jev_at(server.url), max_workers=2)
 
     assert outcome.requests == 50
     assert len(server.asked) <= 10
@@ -324,7 +325,7 @@ def test_failures_that_are_not_in_a_row_do_not_end_the_pass() -> None:
         return error(422)(asked) if first // 8 % 2 else http(200, answers(asked, 0.1))
 
     with system_one(respond) as server:
-        outcome = judge(transcript_of(session(82)), jev_at(server.url), max_workers=1)
+        outcome = judge(parse_payload(session(82)), jev_at(server.url), max_workers=1)
 
     assert len(server.asked) == outcome.requests == 10
     assert sum(d.action == "drop" for d in outcome.decisions.values()) == 40
@@ -333,7 +334,7 @@ def test_failures_that_are_not_in_a_row_do_not_end_the_pass() -> None:
 def test_refused_key_ends_the_pass() -> None:
     """After a 401 no more requests are made with that key."""
     with system_one(error(401)) as server:
-        outcome = judge(transcript_of(session(400)), jev_at(server.url), max_workers=1)
+        outcome = judge(parse_payload(session(400)), jev_at(server.url), max_workers=1)
 
     assert len(server.asked) <= 2
     assert kept_by_fail_safe(outcome, list(outcome.decisions))
@@ -418,7 +419,7 @@ def test_nothing_to_score(provider: str, payload: Any) -> None:
     """All pinned: not degraded, no guarantee, no_candidates, nobody asked, no call claimed as judged."""
     with system_one(always()) as server:
         environ = jev_at(server.url) | laya_at(server.url)
-        outcome = judge(transcript_of(payload), environ, provider=provider, preserve_recent=7)
+        outcome = judge(parse_payload(payload), environ, provider=provider, preserve_recent=7)
 
     assert outcome.provider_used == ("laya" if provider == "laya" else "jev")
     assert (outcome.degraded, outcome.semantic_guarantee) == (False, "none")
@@ -455,7 +456,7 @@ def test_interrupt_ends_the_pass() -> None:
 
     with system_one(always()) as server:
         with pytest.raises(KeyboardInterrupt):
-            judge(transcript_of(session(400)), jev_at(server.url), progress=interrupt, max_workers=1)
+            judge(parse_payload(session(400)), jev_at(server.url), progress=interrupt, max_workers=1)
         sent = len(server.asked)
 
     assert sent < 10
@@ -464,7 +465,7 @@ def test_interrupt_ends_the_pass() -> None:
 def test_connections_are_reused() -> None:
     """Fifty requests of two workers need no more than two connections."""
     with system_one(always()) as server:
-        outcome = judge(transcript_of(session(403)), jev_at(server.url), max_workers=2)
+        outcome = judge(parse_payload(session(403)), jev_at(server.url), max_workers=2)
 
     assert outcome.requests == len(server.asked) == 50
     assert server.connections <= 2

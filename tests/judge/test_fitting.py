@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from judge.judge_world import SHARED, call, jev_at, judge, session, transcript_of
+from judge.judge_world import call, jev_at, judge, session
 from judge.system_one_server import SystemOneServer, always, system_one
+from making import session_files
 
 from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE
 from lcc.judge.errors import TranscriptFitError
@@ -19,10 +20,10 @@ from lcc.judge.state import Stage, entries_of, render
 from lcc.judge.wire import dumps, one_line
 from lcc.relevance.evidence.pins import pin_reasons
 from lcc.tokens import TokenCounter, budget_counter
-from lcc.transcript import Json, Message, ToolResult, Transcript, read_transcript
+from lcc.transcript import Json, Message, ToolResult, Transcript, parse_payload, read_transcript
 
 # The side-chain file holds no call of its own.
-WITH_CALLS = [file for file in sorted(SHARED.glob("*.jsonl")) if "sidechain" not in file.name]
+WITH_CALLS = [file for file in session_files() if "sidechain" not in file.name]
 
 
 class WordCounter:
@@ -89,7 +90,7 @@ class TestFull:
         """Every word and every input is shown; of a result, only whether it failed and its length."""
         payload: Any = session(8)
         payload["messages"][4]["toolResults"][0]["is_error"] = True
-        judge(transcript_of(payload), jev_at(server.url))
+        judge(parse_payload(payload), jev_at(server.url))
 
         asked = server.asked[0].json
         shown = list(strings(asked["state"]))
@@ -103,7 +104,7 @@ class TestFull:
 
     def test_oldest_first(self) -> None:
         """The order is that of the session."""
-        plan = plan_of(transcript_of(session(30)))
+        plan = plan_of(parse_payload(session(30)))
 
         numbers = [c["call"] for entry in state_of(plan)["conversation"] for c in entry.get("calls", ())]
         assert numbers == [f"#{n}" for n in range(1, 31)]
@@ -114,7 +115,7 @@ class TestFull:
         payload: Any = session(10)
         use: Json = {"tool_use_id": "open", "tool": "Bash", "input": {}}
         payload["messages"].append({"role": "assistant", "toolUses": [use]})
-        transcript = transcript_of(payload)
+        transcript = parse_payload(payload)
         orphan = ToolResult("gone", "abc", None, (), None)
         messages = (*transcript.messages[:3], Message("user", "", (), (orphan,), None), *transcript.messages[3:])
 
@@ -130,7 +131,7 @@ class TestInputs200:
     def plan(self) -> Plan:
         payload: Any = session(30, input_chars=900, text="Word {n} " + "of a long thought " * 200 + " end {n}")
         payload["messages"][0]["text"] += " goal" * 800
-        return plan_of(transcript_of(payload), state=25000)
+        return plan_of(parse_payload(payload), state=25000)
 
     def test_stage_and_cuts(self) -> None:
         """No input is longer than 200 characters and a mark; a long text keeps its head and its tail."""
@@ -155,7 +156,7 @@ class TestInputs200:
 
     def test_short_inputs_keep_their_shape(self) -> None:
         """An input of up to 200 characters stays an object."""
-        plan = plan_of(transcript_of(session(60, input_chars=150, text="word " * 400)))
+        plan = plan_of(parse_payload(session(60, input_chars=150, text="word " * 400)))
 
         assert plan.state.stage == "inputs-200"
         assert all(isinstance(c["input"], dict) for e in state_of(plan)["conversation"] for c in e.get("calls", ()))
@@ -166,7 +167,7 @@ class TestCallsOneLine:
 
     def test_unpinned_calls_are_lines_pinned_ones_are_not(self) -> None:
         """A pinned call keeps its input; every other is one line."""
-        plan = plan_of(transcript_of(session(200, input_chars=300)), state=16000)
+        plan = plan_of(parse_payload(session(200, input_chars=300)), state=16000)
         calls = [c for entry in state_of(plan)["conversation"] for c in entry.get("calls", ())]
 
         assert plan.state.stage == "calls-one-line"
@@ -181,7 +182,7 @@ class TestCallsOneLine:
         for n in range(1, 2001):
             payload["messages"] += call(n)
 
-        plan = plan_of(transcript_of(payload))
+        plan = plan_of(parse_payload(payload))
         conversation = state_of(plan)["conversation"]
 
         assert plan.state.stage == "calls-one-line"
@@ -198,7 +199,7 @@ class TestCallsOneLine:
         payload: Any = session(150, text="{n} " + "word " * 150)
         payload["messages"][0]["text"] += " goal" * 300
 
-        plan = plan_of(transcript_of(payload), state=23500)
+        plan = plan_of(parse_payload(payload), state=23500)
         texts = [entry["assistant"] for entry in state_of(plan)["conversation"] if "assistant" in entry]
 
         lengths = [len(text) for text in texts[:140]]
@@ -209,7 +210,7 @@ class TestCallsOneLine:
 
     def test_calls_beside_old_texts_become_a_count_last(self) -> None:
         """Short words with a call each, hundreds of them: the oldest calls are named by number and tool only."""
-        plan = plan_of(transcript_of(session(400)), state=10000)
+        plan = plan_of(parse_payload(session(400)), state=10000)
         conversation = state_of(plan)["conversation"]
 
         assert conversation[1] == {"assistant": "Looking at part 1.", "calls": ["#1 Read"]}
@@ -222,7 +223,7 @@ class TestCallsOneLine:
         for n in range(1, 2001):
             payload["messages"] += call(n)
 
-        plan = plan_of(transcript_of(payload))
+        plan = plan_of(parse_payload(payload))
 
         first = json.loads(plan.body(0))["questions"]["keep_call_t1"]["instructions"]
         assert first.endswith("#1 Read step 1 look at the n: ok, 900 chars")
@@ -237,7 +238,7 @@ class TestFailsClosed:
         payload["messages"][0]["text"] = "x " * 60000
 
         with pytest.raises(TranscriptFitError) as caught:
-            judge(transcript_of(payload), jev_at(server.url))
+            judge(parse_payload(payload), jev_at(server.url))
 
         error = caught.value
         assert isinstance(error, ValueError)
@@ -253,19 +254,19 @@ class TestFailsClosed:
         payload["messages"][0]["text"] = "x " * 60000
 
         with pytest.raises(TranscriptFitError, match="--max-request-tokens"):
-            plan_of(transcript_of(payload), state=100_000, request=30_000)
+            plan_of(parse_payload(payload), state=100_000, request=30_000)
 
     def test_request_limit_too_small_for_one_question(self) -> None:
         """A request that cannot hold one call's questions is an error and no endless loop."""
         with pytest.raises(TranscriptFitError, match="questions alone"):
-            plan_of(transcript_of(session(20)), request=50)
+            plan_of(parse_payload(session(20)), request=50)
 
     def test_without_a_judge_nothing_has_to_fit(self) -> None:
         """Nobody to show it to: everything is kept, and size is no error."""
         payload: Any = session(40)
         payload["messages"][0]["text"] = "x " * 60000
 
-        assert judge(transcript_of(payload), {"HOME": "/nonexistent"}).degradation_reason == JEV_UNAVAILABLE_FAIL_SAFE
+        assert judge(parse_payload(payload), {"HOME": "/nonexistent"}).degradation_reason == JEV_UNAVAILABLE_FAIL_SAFE
 
 
 class TestRequests:
@@ -274,7 +275,7 @@ class TestRequests:
     @pytest.mark.parametrize("batch", [1, 3, 8, 100])
     def test_batch_size_caps_the_calls(self, batch: int) -> None:
         """No request asks about more calls than allowed, none is empty, and every call is asked about once."""
-        plan = plan_of(transcript_of(session(50)), batch=batch)
+        plan = plan_of(parse_payload(session(50)), batch=batch)
 
         sizes = [len(one.questions) for one in plan.batches]
         assert max(sizes) <= batch
@@ -283,7 +284,7 @@ class TestRequests:
 
     def test_request_limit_splits_batches(self) -> None:
         """State and one batch together stay under the limit, by fewer calls in a request where needed."""
-        plan = plan_of(transcript_of(session(50)), state=8000, request=9200, batch=50)
+        plan = plan_of(parse_payload(session(50)), state=8000, request=9200, batch=50)
 
         assert len(plan.batches) > 1
         assert all(one.tokens <= 9200 for one in plan.batches)
@@ -291,7 +292,7 @@ class TestRequests:
     @pytest.mark.parametrize("stage", ["full", "inputs-200", "calls-one-line"])
     def test_2000_calls_at_each_stage(self, stage: Stage) -> None:
         """The whole body of every request, counted as it is sent, is under the budget."""
-        transcript = transcript_of(session(2000, input_chars=320, text=""))
+        transcript = parse_payload(session(2000, input_chars=320, text=""))
         counter = budget_counter()
         entries, _ = entries_of(transcript, {}, 6)
         room = sum(counter.count(render(entry, stage)) + 2 for entry in entries) + 500
@@ -320,7 +321,7 @@ class TestRequests:
 
     def test_same_input_same_bytes(self) -> None:
         """Composition is deterministic."""
-        plans = [plan_of(transcript_of(session(100)), state=12000) for _ in range(2)]
+        plans = [plan_of(parse_payload(session(100)), state=12000) for _ in range(2)]
 
         bodies = [[plan.body(i) for i in range(len(plan.batches))] for plan in plans]
         assert bodies[0] == bodies[1]
@@ -333,7 +334,7 @@ class TestLinear:
         """Across the stages the counter is given the same entry text no more than once."""
         payload: Any = session(300, input_chars=30)
         payload["messages"][3]["text"] = "long " * 20000
-        transcript = transcript_of(payload)
+        transcript = parse_payload(payload)
         entries, _ = entries_of(transcript, {}, 6)
         counter = WordCounter()
 
@@ -349,7 +350,7 @@ class TestLinear:
         counted = []
         for calls in (500, 2000):
             counter = WordCounter()
-            assert plan_of(transcript_of(session(calls, text="")), state=3000, counter=counter).state.stage == stage
+            assert plan_of(parse_payload(session(calls, text="")), state=3000, counter=counter).state.stage == stage
             counted.append((len(counter.seen), sum(map(len, counter.seen))))
 
         assert counted[1][0] <= 4.2 * counted[0][0]
@@ -357,7 +358,7 @@ class TestLinear:
 
     def test_first_stages_stop_early(self) -> None:
         """A session that is far too long for a stage is not counted to its end there."""
-        transcript = transcript_of(session(4000, input_chars=2000, text=""))
+        transcript = parse_payload(session(4000, input_chars=2000, text=""))
         entries, _ = entries_of(transcript, {}, 6)
         counter = WordCounter()
 
@@ -376,7 +377,7 @@ class TestForeignContent:
         payload: Any = session(8)
         payload["messages"][1]["toolUses"][0]["input"] = value
 
-        outcome = judge(transcript_of(payload), jev_at(server.url))
+        outcome = judge(parse_payload(payload), jev_at(server.url))
 
         assert outcome.semantic_guarantee == "judged"
         shown = server.asked[0].json["state"]["conversation"][1]["calls"][0]["input"]
@@ -403,7 +404,7 @@ class TestForeignContent:
         payload["messages"][1]["toolUses"][0]["tool_use_id"] = call_id
         payload["messages"][2]["toolResults"][0]["tool_use_id"] = call_id
 
-        outcome = judge(transcript_of(payload), jev_at(server.url))
+        outcome = judge(parse_payload(payload), jev_at(server.url))
 
         assert outcome.decisions[call_id].source == "jev"
         assert all(len(name) < 200 for name in server.asked[0].questions)
@@ -420,6 +421,6 @@ class TestForeignContent:
 def test_entry_of_a_message_says_who_spoke() -> None:
     """Roles are kept."""
     payload: Any = [{"role": "system", "text": "Be brief."}, {"role": "user", "text": "Hi."}]
-    entries, _ = entries_of(transcript_of(payload), {}, 0)
+    entries, _ = entries_of(parse_payload(payload), {}, 0)
 
     assert [json.loads(render(entry, "full")) for entry in entries] == [{"system": "Be brief."}, {"user": "Hi."}]

@@ -16,8 +16,9 @@ from typing import Any
 
 import httpx
 import pytest
-from judge.judge_world import KEY, SHARED, jev_at, judge, laya_at, session, transcript_of
+from judge.judge_world import KEY, jev_at, judge, laya_at, session
 from judge.system_one_server import closed_port
+from making import session_files
 
 from lcc.contract.reasons import NO_CANDIDATES
 from lcc.judge.plan import Limits, plan_requests
@@ -25,9 +26,9 @@ from lcc.judge.state import Stage, entries_of, render
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript
 from lcc.relevance.evidence.pins import pin_reasons
 from lcc.tokens import budget_counter
-from lcc.transcript import read_transcript
+from lcc.transcript import parse_payload, read_transcript
 
-SESSIONS = sorted(SHARED.glob("*.jsonl"))
+SESSIONS = session_files()
 
 
 @contextmanager
@@ -95,7 +96,7 @@ def test_both_providers(server: str, provider: str, threshold: float, action: st
     """Its 0.5 to everything is a keep at the default threshold and a drop above it."""
     environ = jev_at(server) | laya_at(server) | {"LAYA_API_KEY": KEY}
 
-    outcome = judge(transcript_of(session(40)), environ, provider=provider, threshold=threshold)
+    outcome = judge(parse_payload(session(40)), environ, provider=provider, threshold=threshold)
 
     assert (outcome.provider_used, outcome.degraded, outcome.semantic_guarantee) == (provider, False, "judged")
     assert outcome.warnings == ()
@@ -105,7 +106,7 @@ def test_both_providers(server: str, provider: str, threshold: float, action: st
 
 def test_auto_finds_it(server: str) -> None:
     """Without a key for Jev, ``auto`` finds the local server by itself."""
-    outcome = judge(transcript_of(session(12)), laya_at(server) | {"LAYA_API_KEY": KEY}, provider="auto")
+    outcome = judge(parse_payload(session(12)), laya_at(server) | {"LAYA_API_KEY": KEY}, provider="auto")
 
     assert (outcome.provider_used, outcome.semantic_guarantee) == ("laya", "judged")
 
@@ -132,7 +133,7 @@ def test_shared_sessions(server: str, file: Path | None) -> None:
 @pytest.mark.parametrize("stage", ["full", "inputs-200", "calls-one-line"])
 def test_every_stage_is_accepted(server: str, stage: Stage) -> None:
     """The forms of all three stages are valid requests."""
-    transcript = transcript_of(session(50, input_chars=700))
+    transcript = parse_payload(session(50, input_chars=700))
     counter = budget_counter()
     room = sum(counter.count(render(entry, stage)) + 2 for entry in entries_of(transcript, {}, 6)[0]) + 400
 
@@ -144,7 +145,7 @@ def test_every_stage_is_accepted(server: str, stage: Stage) -> None:
 
 def test_wrong_key(server: str) -> None:
     """A key that the server does not know: 401, everything kept, and the key is in no word of the outcome."""
-    outcome = judge(transcript_of(session(12)), jev_at(server) | {"TYPESAFE_API_KEY": "sk-wrong-key-1234"})
+    outcome = judge(parse_payload(session(12)), jev_at(server) | {"TYPESAFE_API_KEY": "sk-wrong-key-1234"})
 
     assert outcome.semantic_guarantee == "none"
     assert "HTTP 401" in outcome.warnings[0]
@@ -154,7 +155,7 @@ def test_wrong_key(server: str) -> None:
 
 def test_unknown_model(server: str) -> None:
     """422 with the server's own words about the model."""
-    outcome = judge(transcript_of(session(12)), jev_at(server), jev_model="jev-99")
+    outcome = judge(parse_payload(session(12)), jev_at(server), jev_model="jev-99")
 
     assert outcome.semantic_guarantee == "none"
     assert "HTTP 422" in outcome.warnings[0]
@@ -165,7 +166,7 @@ def test_state_over_the_servers_limit(server: str) -> None:
     """A request that is too long for the server is refused by it, and everything is kept."""
     payload: Any = session(12, text="word " * 4000)
 
-    outcome = judge(transcript_of(payload), jev_at(server), max_state_tokens=900_000, max_request_tokens=1_000_000)
+    outcome = judge(parse_payload(payload), jev_at(server), max_state_tokens=900_000, max_request_tokens=1_000_000)
 
     assert outcome.semantic_guarantee == "none"
     assert "context budget exceeded" in outcome.warnings[0]
@@ -175,7 +176,7 @@ def test_rate_limit(tmp_path: Path) -> None:
     """429 with a Retry-After that the time does not allow: the rest is kept, the judged part stands."""
     with laya_serve(tmp_path / "log", LAYA_SERVE_RATE_LIMIT_PER_MINUTE="2") as url:
         outcome = judge(
-            transcript_of(session(43)), jev_at(url), threshold=0.6, max_workers=1, deadline=time.monotonic() + 20
+            parse_payload(session(43)), jev_at(url), threshold=0.6, max_workers=1, deadline=time.monotonic() + 20
         )
 
     assert (outcome.provider_used, outcome.semantic_guarantee) == ("jev+partial_fail_safe", "partial")
@@ -204,7 +205,7 @@ def test_whole_pass(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_its_count_is_never_above_ours(server: str) -> None:
     """The server counts words; our budgets count at least as much."""
-    transcript = transcript_of(session(60))
+    transcript = parse_payload(session(60))
     pairs = list(transcript.pairs())
     pins = pin_reasons(pairs, len(transcript.messages), 6)
     asked = [pair for pair in pairs if pair.use.id not in pins]

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import httpx
 import pytest
-from judge.judge_world import KEY, jev_at, judge, laya_at, session, transcript_of
+from judge.judge_world import KEY, jev_at, judge, laya_at, session
 from judge.system_one_server import Asked, Step, always, answers, closed_port, http, system_one
 
 from lcc.contract.options import RequestError
@@ -16,8 +16,9 @@ from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE, LAYA_UNAVAILABLE_FAI
 from lcc.contract.request import TranscriptCompactionRequest
 from lcc.judge.addresses import is_loopback
 from lcc.judge.settings import Server, Unavailable, default_key_file, jev_server, laya_server
+from lcc.transcript import parse_payload
 
-SESSION = transcript_of(session(12))
+SESSION = parse_payload(session(12))
 
 
 def test_mechanical_is_refused_with_its_reason() -> None:
@@ -61,7 +62,7 @@ def test_laya_judges() -> None:
 @pytest.mark.parametrize("calls", [12, 100])
 def test_laya_that_is_not_there(calls: int) -> None:
     """Like a missing key: provider_used laya, no guarantee, every call kept as laya_unavailable_fail_safe."""
-    outcome = judge(transcript_of(session(calls)), laya_at(f"http://127.0.0.1:{closed_port()}"), provider="laya")
+    outcome = judge(parse_payload(session(calls)), laya_at(f"http://127.0.0.1:{closed_port()}"), provider="laya")
 
     assert (outcome.provider_used, outcome.degraded, outcome.semantic_guarantee) == ("laya", True, "none")
     assert outcome.degradation_reason == LAYA_UNAVAILABLE_FAIL_SAFE

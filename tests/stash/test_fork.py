@@ -10,43 +10,37 @@ import time
 from pathlib import Path
 from typing import Any
 
+import making
 import programs
 import pytest
+from making import SESSIONS, jsonl
 
 from lcc.sessions.fork import ForkError, fork_bytes, new_session_id, note_ids, read_session, whole_lines, why_live
 from lcc.transcript import Edits, messages_to_payload, read_transcript, render
 
-SESSIONS = Path(__file__).parents[2].parent / "shared" / "sessions"
 ID = "11111111-2222-4333-8444-555555555555"
 Row = dict[str, Any]
 
 
 def row(kind: str, name: str, parent: str | None, **more: Any) -> Row:
-    return {"parentUuid": parent, "isSidechain": False, "sessionId": "old", "type": kind, "uuid": name, **more}
+    return making.row(kind, name, parent, sessionId="old", **more)
 
 
 def prompt(name: str, parent: str | None, text: str = "hello", **more: Any) -> Row:
-    return row("user", name, parent, message={"role": "user", "content": text}, **more)
+    return making.user(name, parent, text, sessionId="old", **more)
 
 
 def use(name: str, parent: str, call: str, message: str | None = None) -> Row:
-    block = {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": f"run {call}"}}
-    return row("assistant", name, parent, message={"role": "assistant", "id": message or name, "content": [block]})
+    return making.assistant(name, parent, message or name, making.use(call, command=f"run {call}"), sessionId="old")
 
 
 def result(name: str, parent: str, call: str, text: str = "output", **more: Any) -> Row:
-    block = {"type": "tool_result", "tool_use_id": call, "content": text}
     more = {"toolUseResult": {"stdout": text, "stderr": ""}, "sourceToolAssistantUUID": parent} | more
-    return row("user", name, parent, message={"role": "user", "content": [block]}, **more)
+    return making.answer(name, parent, call, text, sessionId="old", **more)
 
 
 def said(name: str, parent: str, text: str = "done") -> Row:
-    content = [{"type": "text", "text": text}]
-    return row("assistant", name, parent, message={"role": "assistant", "id": name, "content": content})
-
-
-def lines(*rows: Row | str) -> bytes:
-    return "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in rows).encode()
+    return making.assistant(name, parent, name, making.text(text), sessionId="old")
 
 
 def parsed(content: bytes) -> list[Row]:
@@ -64,7 +58,7 @@ SIMPLE = (
 
 def test_ids_change_and_nothing_else() -> None:
     """Session id and uuids are new, links follow them, every other member stands byte for byte."""
-    forked = parsed(fork_bytes(lines(*SIMPLE), set(), ID))
+    forked = parsed(fork_bytes(jsonl(*SIMPLE), set(), ID))
     assert [each["type"] for each in forked] == ["user", "assistant", "user", "attachment", "assistant"]
     assert {each["sessionId"] for each in forked} == {ID}
     assert forked[0]["parentUuid"] is None
@@ -88,7 +82,7 @@ def test_the_second_copy_of_a_changed_result_goes_and_of_an_unchanged_one_stays(
         | {"toolUseResult": "SECRET"},
         said("b3", "s2"),
     ]
-    raw = lines(*rows)
+    raw = jsonl(*rows)
     transcript = read_transcript(raw)
     edits = Edits({"t2": "[note]", "t3": "[note]"})
     forked = fork_bytes(render(transcript, edits), edits.texts.keys(), ID)
@@ -111,7 +105,7 @@ def test_only_the_live_branch_is_forked() -> None:
         prompt("side", "p1", "side chain") | {"isSidechain": True},
         said("a1", "p1", "kept"),
     )
-    forked = parsed(fork_bytes(lines(*rows), set(), ID))
+    forked = parsed(fork_bytes(jsonl(*rows), set(), ID))
     contents = [json.dumps(each["message"]) for each in forked]
     assert len(forked) == 2
     assert "the summary" in contents[0]
@@ -129,7 +123,7 @@ def test_parallel_calls_keep_their_branches_and_their_order() -> None:
         result("r1", "a1", "t1", "first ended second"),
         said("a3", "r1"),
     )
-    raw = lines(*rows)
+    raw = jsonl(*rows)
     forked = fork_bytes(raw, set(), ID)
     assert messages_to_payload(read_transcript(forked).messages) == messages_to_payload(read_transcript(raw).messages)
     assert len(parsed(forked)) == 6
@@ -139,7 +133,7 @@ def test_two_objects_on_a_line_and_a_damaged_line_become_lines_of_their_own() ->
     """Every line of a fork is one whole object, so that the client reads all of them."""
     first, second, *rest = SIMPLE
     damaged = json.dumps(prompt("p2", "a2", "a path C:-users")).replace("C:-users", "C:\\users")
-    raw = lines(json.dumps(first) + json.dumps(second), *rest, damaged, said("a3", "p2"))
+    raw = jsonl(json.dumps(first) + json.dumps(second), *rest, damaged, said("a3", "p2"))
     forked = parsed(fork_bytes(raw, set(), ID))
     assert len(forked) == 7
     assert forked[5]["message"]["content"] == "a path C:\\users"
@@ -147,7 +141,7 @@ def test_two_objects_on_a_line_and_a_damaged_line_become_lines_of_their_own() ->
 
 def test_the_same_arguments_give_the_same_bytes_and_two_forks_share_no_uuid() -> None:
     """Forks are deterministic but for their id."""
-    raw = lines(*SIMPLE)
+    raw = jsonl(*SIMPLE)
     assert fork_bytes(raw, set(), ID) == fork_bytes(raw, set(), ID)
     other = parsed(fork_bytes(raw, set(), new_session_id()))
     assert not {each["uuid"] for each in other} & {each["uuid"] for each in parsed(fork_bytes(raw, set(), ID))}
@@ -156,10 +150,10 @@ def test_the_same_arguments_give_the_same_bytes_and_two_forks_share_no_uuid() ->
 def test_a_file_that_is_no_session_of_its_own_is_refused() -> None:
     """A sub-agent's file, and lines without links."""
     with pytest.raises(ForkError, match="sub-agent"):
-        fork_bytes(lines(*({**each, "isSidechain": True} for each in SIMPLE)), set(), ID)
+        fork_bytes(jsonl(*({**each, "isSidechain": True} for each in SIMPLE)), set(), ID)
     unlinked = [{k: v for k, v in each.items() if k not in ("parentUuid", "uuid")} for each in SIMPLE]
     with pytest.raises(ForkError, match="links"):
-        fork_bytes(lines(*unlinked), set(), ID)
+        fork_bytes(jsonl(*unlinked), set(), ID)
 
 
 @pytest.mark.skipif(not SESSIONS.is_dir(), reason="the shared sessions are not here")
@@ -186,7 +180,7 @@ def test_the_notes_of_a_session_are_found() -> None:
     rows: list[Row] = [prompt("p", None)]
     for index, note in enumerate(notes):
         rows += [use(f"u{index}", rows[-1]["uuid"], f"t{index}"), result(f"r{index}", f"u{index}", f"t{index}", note)]
-    assert note_ids(read_transcript(lines(*rows)).messages) == ["0123456789ab", "ffffffffffff"]
+    assert note_ids(read_transcript(jsonl(*rows)).messages) == ["0123456789ab", "ffffffffffff"]
 
 
 class TestLive:
@@ -196,7 +190,7 @@ class TestLive:
     def session(self, tmp_path: Path) -> Path:
         path = tmp_path / "projects" / "-p" / f"{ID}.jsonl"
         path.parent.mkdir(parents=True)
-        path.write_bytes(lines(*SIMPLE))
+        path.write_bytes(jsonl(*SIMPLE))
         os.utime(path, (time.time() - 3600,) * 2)
         return path
 
@@ -209,14 +203,14 @@ class TestLive:
     def test_a_quiet_session_is_read_whole(self, session: Path) -> None:
         """An hour after its last line."""
         assert why_live(session, time.time()) is None
-        assert read_session(session, snapshot=False) == lines(*SIMPLE)
+        assert read_session(session, snapshot=False) == jsonl(*SIMPLE)
 
     def test_a_session_that_was_just_written_is_refused(self, session: Path) -> None:
         """And given with a snapshot."""
         os.utime(session)
         with pytest.raises(ForkError, match="--snapshot"):
             read_session(session, snapshot=False)
-        assert read_session(session, snapshot=True) == lines(*SIMPLE)
+        assert read_session(session, snapshot=True) == jsonl(*SIMPLE)
 
     def test_a_running_client_that_registered_the_session_is_found(self, session: Path) -> None:
         """However long ago it wrote."""
@@ -247,7 +241,7 @@ class TestLive:
 
     def test_a_snapshot_ends_with_the_last_whole_line(self) -> None:
         """A line that the client is still writing is left out; a whole one without its newline stays."""
-        whole = lines(*SIMPLE)
+        whole = jsonl(*SIMPLE)
         assert whole_lines(whole + b'{"type":"user","mess') == whole
         assert whole_lines(whole[:-1]) == whole[:-1]
 
@@ -272,7 +266,7 @@ class TestCommand:
             ]
         path = tmp_path / "projects" / "-p" / f"{ID}.jsonl"
         path.parent.mkdir(parents=True)
-        path.write_bytes(lines(*rows, said("end", rows[-1]["uuid"])))
+        path.write_bytes(jsonl(*rows, said("end", rows[-1]["uuid"])))
         os.utime(path, (time.time() - 3600,) * 2)
         return path
 
@@ -298,7 +292,7 @@ class TestCommand:
                 use(f"u{index}", rows[-1]["uuid"], f"t{index}"),
                 result(f"r{index}", f"u{index}", f"t{index}", f"{index}\n{text}"),
             ]
-        forked.write_bytes(lines(*rows, said("later end", rows[-1]["uuid"])))
+        forked.write_bytes(jsonl(*rows, said("later end", rows[-1]["uuid"])))
         again = ["compact", str(forked), "--provider", "rules", "--rules-mode", "stashed", "--fork", "--snapshot"]
         assert lcc(*again, home=tmp_path).returncode == 0
         (second,) = [path for path in session.parent.iterdir() if path not in (session, forked)]
@@ -313,7 +307,7 @@ class TestCommand:
         doubled = "the same line of output, again and again\n" * 60
         rows = parsed(session.read_bytes())
         rows[2]["message"]["content"][0]["content"] = rows[4]["message"]["content"][0]["content"] = doubled
-        session.write_bytes(lines(*rows))
+        session.write_bytes(jsonl(*rows))
         os.utime(session, (time.time() - 3600,) * 2)
         done = lcc("compact", str(session), "--fork", home=tmp_path)
         assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from making import SessionFile, text, use
 
 from lcc.compaction.compact import compact
 from lcc.compaction.images import restore_images, stash_images
@@ -41,26 +42,15 @@ def image(content: bytes = PICTURE, kind: str = "image/png") -> Row:
     return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
 
 
-def text(words: str) -> Row:
-    return {"type": "text", "text": words}
-
-
-def session(*contents: Any, later: int = 40, **result: Any) -> bytes:
+def session(*contents: Any, later: int = 40, flag: bool | None = None) -> bytes:
     """A session with a result for each of ``contents``, and ``later`` answers behind them."""
-    rows: list[Row] = [{"type": "user", "message": {"role": "user", "content": "look"}}]
+    made = SessionFile()
+    made.user("look")
     for index, content in enumerate(contents):
-        use = {"type": "tool_use", "id": f"t{index}", "name": "Screenshot", "input": {}}
-        block = {"type": "tool_result", "tool_use_id": f"t{index}", "content": content, **result}
-        rows.append({"type": "assistant", "message": {"role": "assistant", "id": f"m{index}", "content": [use]}})
-        rows.append({"type": "user", "message": {"role": "user", "content": [block]}, "toolUseResult": content})
-    for index in range(later):
-        answer = {"role": "assistant", "id": f"n{index}", "content": [text(f"step {index}, \u00fcber")]}
-        rows.append({"type": "assistant", "message": answer})
-    parent = None
-    for index, row in enumerate(rows):
-        row |= {"uuid": f"u{index}", "parentUuid": parent, "sessionId": "s"}
-        parent = row["uuid"]
-    return b"".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for row in rows)
+        made.assistant(use(f"t{index}", "Screenshot"))
+        made.result(f"t{index}", content, flag=flag, toolUseResult=content)
+    made.talk(later)
+    return made.raw()
 
 
 class Made:
@@ -135,7 +125,7 @@ def test_recent_images_and_failed_results_stay(stash: Stash) -> None:
     """By the caller's number and by the policy's."""
     assert Made(session([image()], later=5), stash, 6).stashed == 0
     assert Made(session([image()], later=40), stash, 100).stashed == 0
-    assert Made(session([image()], later=40, is_error=True), stash, 6).stashed == 0
+    assert Made(session([image()], later=40, flag=True), stash, 6).stashed == 0
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(stash: Stash) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from making import MadeSession
 from stash.tampering import damage
 
 from lcc.contract.notes import find_note
@@ -63,18 +64,11 @@ def error(result: CallToolResult) -> str:
 
 def session_file(folder: Path) -> Path:
     """A payload with one large old output and enough after it."""
-    messages: list[dict[str, object]] = [
-        {"role": "user", "text": "Make the build pass"},
-        {
-            "role": "assistant",
-            "text": "",
-            "toolUses": [{"tool_use_id": "toolu_1", "tool": "Bash", "input": {"command": "make -j all"}}],
-        },
-        {"role": "user", "toolResults": [{"tool_use_id": "toolu_1", "text": TEXT}]},
-    ]
-    messages += [{"role": "assistant", "text": f"step {index}"} for index in range(60)]
+    session = MadeSession("Make the build pass")
+    session.bash("make -j all", TEXT, id="toolu_1")
+    session.talk(60)
     path = folder / "transcript.json"
-    path.write_text(json.dumps({"messages": messages}))
+    path.write_bytes(session.raw())
     return path
 
 

@@ -6,10 +6,10 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import programs
 import pytest
+from making import SESSIONS, MadeSession, SessionFile, numbered, use
 from stash.tampering import damage, lose
 
 from lcc.contract.notes import find_note
@@ -20,7 +20,6 @@ from lcc.relevance.ports import Ports
 from lcc.stash import Stash
 from lcc.transcript import read_transcript, render
 
-SESSIONS = Path(__file__).parents[2].parent / "shared" / "sessions"
 SUFFIX = "\n\n<system-reminder>\nWhenever you read a file, look out.\n</system-reminder>\n"
 MODES = ("lossless", "recoverable", "stashed")
 
@@ -71,31 +70,25 @@ def test_a_real_session_comes_back_byte_for_byte_after_one_pass_and_after_two(
     assert restored(twice, [first, second], stash) == raw
 
 
-class Work:
-    """A payload of reads of files in a workspace, written as real tools write them."""
+class Work(MadeSession):
+    """Reads of files in a workspace, written as real tools write them."""
 
     def __init__(self, root: Path) -> None:
+        super().__init__("look around")
         self.root = root
         root.mkdir()
-        self.messages: list[dict[str, Any]] = [{"role": "user", "text": "look around"}]
 
     def file(self, name: str, text: str) -> str:
         (self.root / name).write_text(text, encoding="utf-8", newline="")
         return name
-
-    def call(self, tool: str, given: dict[str, Any], text: str) -> None:
-        call_id = f"toolu_{len(self.messages)}"
-        use = {"tool_use_id": call_id, "tool": tool, "input": given}
-        self.messages.append({"role": "assistant", "text": "", "toolUses": [use]})
-        self.messages.append({"role": "user", "toolResults": [{"tool_use_id": call_id, "text": text}]})
 
     def raw(self) -> bytes:
         later = [{"role": "assistant", "text": f"step {index}"} for index in range(8)]
         return json.dumps([*self.messages, *later], ensure_ascii=False).encode()
 
 
-def numbered(lines: list[str], first: int, style: str) -> str:
-    return "\n".join(f"{number:{6 if style == '→' else 1}}{style}{line}" for number, line in enumerate(lines, first))
+def shown_lines(lines: list[str], first: int, style: str) -> str:
+    return numbered("\n".join(lines), first, {"→": "{:>6}→{}", "\t": "{}\t{}"}[style])
 
 
 LINES = [f"line {number}: some content of the file, \u00fcber all" for number in range(1, 81)]
@@ -119,7 +112,7 @@ def test_numbered_reads_come_back_as_they_were_shown(
     """Both styles, slices, offset 0, the phantom last row, and the client's reminder behind them."""
     work = Work(tmp_path / "work")
     name = work.file("a.py", TEXT)
-    work.call("Read", {"file_path": str(work.root / name), **given}, numbered(shown, first, style) + suffix)
+    work.call("Read", {"file_path": str(work.root / name), **given}, shown_lines(shown, first, style) + suffix)
     content, report = compact(work.raw(), "recoverable", stash, work.root)
     assert report["tool_calls_replaced"] == 1
     assert restored(content, [report], stash, work.root) == work.raw()
@@ -163,14 +156,14 @@ def test_without_a_report_the_sessions_other_reads_tell_the_numbering(tmp_path: 
     work = Work(tmp_path / "work")
     for name in ("a.py", "b.py"):
         work.file(name, TEXT)
-        work.call("Read", {"file_path": str(work.root / name)}, numbered([*LINES[:-1], name], 1, "\t"))
+        work.call("Read", {"file_path": str(work.root / name)}, shown_lines([*LINES[:-1], name], 1, "\t"))
     (work.root / "a.py").write_text("\n".join([*LINES[:-1], "a.py"]))
     content, report = compact(work.raw(), "recoverable", stash, work.root)
     assert report["tool_calls_replaced"] == 1
     transcript = read_transcript(content)
     found = restore(transcript, None, stash, str(work.root))
     assert restored_bytes(transcript, found.edits) == work.raw()
-    assert found.unproven == {"toolu_1"}
+    assert found.unproven == {"c1"}
 
 
 @pytest.mark.parametrize("how", ["changed", "missing", "shorter", "folder"])
@@ -179,7 +172,7 @@ def test_a_file_that_is_not_what_it_was_is_said_and_its_note_stays(tmp_path: Pat
     work = Work(tmp_path / "work")
     for name in ("a.py", "b.py"):
         work.file(name, TEXT + name)
-        work.call("Read", {"file_path": str(work.root / name)}, numbered([*LINES, name], 1, "\t"))
+        work.call("Read", {"file_path": str(work.root / name)}, shown_lines([*LINES, name], 1, "\t"))
     content, report = compact(work.raw(), "recoverable", stash, work.root)
     path = work.root / "a.py"
     if how == "changed":
@@ -192,8 +185,8 @@ def test_a_file_that_is_not_what_it_was_is_said_and_its_note_stays(tmp_path: Pat
         path.mkdir()
     transcript = read_transcript(content)
     found = restore(transcript, removed_by([report]), stash, str(work.root))
-    assert [failure.id for failure in found.failures] == ["toolu_1"]
-    assert set(found.edits.texts) == {"toolu_3"}
+    assert [failure.id for failure in found.failures] == ["c1"]
+    assert set(found.edits.texts) == {"c2"}
     assert "a.py" in found.failures[0].note
 
 
@@ -211,22 +204,13 @@ def test_a_changed_file_is_made_good_by_the_sessions_second_copy(tmp_path: Path,
 
 
 def claude_session(folder: Path) -> bytes:
-    block = {"type": "tool_result", "tool_use_id": "t1", "content": numbered([*LINES, ""], 1, "→") + SUFFIX}
-    use = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": str(folder / "a.py")}}
     copy = {"type": "text", "file": {"filePath": str(folder / "a.py"), "content": TEXT, "numLines": 81, "startLine": 1}}
-    rows: list[dict[str, Any]] = [
-        {"type": "user", "message": {"role": "user", "content": "go"}},
-        {"type": "assistant", "message": {"role": "assistant", "id": "m1", "content": [use]}},
-        {"type": "user", "message": {"role": "user", "content": [block]}, "toolUseResult": copy},
-    ]
-    for index in range(8):
-        content = [{"type": "text", "text": f"step {index}"}]
-        rows.append({"type": "assistant", "message": {"role": "assistant", "id": f"n{index}", "content": content}})
-    parent = None
-    for index, each in enumerate(rows):
-        each |= {"uuid": f"u{index}", "parentUuid": parent, "sessionId": "s", "cwd": str(folder)}
-        parent = each["uuid"]
-    return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rows).encode()
+    session = SessionFile(folder)
+    session.user("go")
+    session.assistant(use("t1", "Read", file_path=str(folder / "a.py")))
+    session.result("t1", shown_lines([*LINES, ""], 1, "→") + SUFFIX, toolUseResult=copy)
+    session.talk(8)
+    return session.raw()
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged"])
@@ -244,7 +228,7 @@ def test_a_stash_that_lost_an_object_is_said(tmp_path: Path, stash: Stash, how: 
     else:
         damage(stash, entry.sha256)
     found = restore(read_transcript(content), removed_by([report]), stash)
-    assert [failure.id for failure in found.failures] == ["toolu_1"]
+    assert [failure.id for failure in found.failures] == ["c1"]
     assert entry.sha256[:12] in found.failures[0].problem
 
 
@@ -264,13 +248,13 @@ def test_a_lossy_session_says_that_it_cannot(tmp_path: Path, stash: Stash) -> No
 def test_an_output_that_looks_like_a_note_is_left_alone(tmp_path: Path, stash: Stash) -> None:
     """With the reports, only what they name is a note of ours."""
     work = Work(tmp_path / "work")
-    work.call("Bash", {"command": "cat notes"}, "[identical output kept at toolu_9]")
+    work.call("Bash", {"command": "cat notes"}, "[identical output kept at c9]")
     content, report = compact(work.raw(), "lossless", stash)
     assert content == work.raw()
     found = restore(read_transcript(content), removed_by([report]), stash)
     assert not found.edits
     assert found.failures == ()
-    assert found.left == {"toolu_1"}
+    assert found.left == {"c1"}
 
 
 class TestCommand:
@@ -318,7 +302,7 @@ class TestCommand:
             path.unlink()
         done = self.lcc(files, "restore", "small.json", "-r", "report.json")
         assert done.returncode == 1
-        assert b"toolu_1" in done.stderr
+        assert b"c1" in done.stderr
         assert b"no object" in done.stderr
 
     @pytest.mark.parametrize(

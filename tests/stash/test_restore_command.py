@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
 import programs
 import pytest
+from making import MadeSession, numbered
 
 LINES = "".join(f"line {number} of the file that was read\n" for number in range(1, 60))
 
@@ -22,15 +22,10 @@ def lcc(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def folder(tmp_path: Path) -> Path:
     """A session that read ``notes.txt``, compacted with its report."""
     (tmp_path / "notes.txt").write_text(LINES)
-    use = {"tool_use_id": "r1", "tool": "Read", "input": {"file_path": str(tmp_path / "notes.txt")}}
-    rows = "\n".join(f"{number}\t{line}" for number, line in enumerate(LINES.split("\n"), 1))
-    messages: list[object] = [
-        {"role": "user", "text": "Read it."},
-        {"role": "assistant", "text": "", "toolUses": [use]},
-        {"role": "user", "text": "", "toolResults": [{"tool_use_id": "r1", "text": rows}]},
-        *({"role": "assistant", "text": f"Step {number}."} for number in range(8)),
-    ]
-    (tmp_path / "session.json").write_text(json.dumps(messages))
+    session = MadeSession("Read it.")
+    session.read(str(tmp_path / "notes.txt"), numbered(LINES, form="{}\t{}"))
+    session.talk(8)
+    (tmp_path / "session.json").write_bytes(session.raw())
     done = lcc(
         tmp_path, "compact", "session.json", "--provider", "rules", "--rules-mode", "recoverable",
         "--workspace-root", ".", "-o", "compacted.json", "-r", "report.json",
@@ -66,4 +61,4 @@ def test_a_file_without_a_report_is_not_called_restored(folder: Path) -> None:
     (folder / "notes.txt").write_text(LINES.replace("line 7 ", "LINE 7 "))
     done = lcc(folder, "restore", "compacted.json", "-r", "report.json", "-o", "back.json")
     assert done.returncode == 1
-    assert "r1" in done.stderr
+    assert "c1" in done.stderr

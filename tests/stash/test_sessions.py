@@ -11,6 +11,7 @@ from typing import Any
 
 import programs
 import pytest
+from making import SessionFile, use
 
 OUTPUT = "words without end, amen\n" * 200
 Row = dict[str, Any]
@@ -18,22 +19,14 @@ Row = dict[str, Any]
 
 def session(folder: Path, name: str, first: str, *, age: float) -> Path:
     """A session of 30 large outputs whose last answer reports 70,000 input tokens."""
-    rows: list[Row] = [{"type": "user", "message": {"role": "user", "content": first}}]
+    made = SessionFile(sessionId=name)
+    made.user(first)
     for index in range(30):
-        use = {"type": "tool_use", "id": f"t{index}", "name": "Bash", "input": {"command": f"make {index}"}}
         usage = {"input_tokens": 10, "cache_read_input_tokens": 69_990, "output_tokens": 5}
-        answer = {"role": "assistant", "id": f"m{index}", "content": [use], "usage": usage}
-        result = {"type": "tool_result", "tool_use_id": f"t{index}", "content": f"{index}\n{OUTPUT}"}
-        rows += [
-            {"type": "assistant", "message": answer},
-            {"type": "user", "message": {"role": "user", "content": [result]}},
-        ]
-    parent = None
-    for index, row in enumerate(rows):
-        row |= {"uuid": f"u{index}", "parentUuid": parent, "sessionId": name}
-        parent = row["uuid"]
+        made.assistant(use(f"t{index}", command=f"make {index}"), usage=usage)
+        made.result(f"t{index}", f"{index}\n{OUTPUT}")
     path = folder / f"{name}.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path.write_bytes(made.raw())
     os.utime(path, (time.time() - age,) * 2)
     return path
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from making import MadeSession
 from stash.tampering import damage
 
 from lcc.contract.decision import Decision, InStash, Keep, KeptLater, Pointer
@@ -39,7 +40,7 @@ from lcc.relevance.transcript_stashed import (
     write_warnings,
 )
 from lcc.stash import Stash, bytes_of_text
-from lcc.transcript import Edits, Json, Transcript, apply_edits, messages_to_payload, parse_payload
+from lcc.transcript import Edits, Json, Transcript, apply_edits, messages_to_payload
 
 LONG = "some line of output without anything special in it at all\n" * 40
 
@@ -54,37 +55,23 @@ def guards_of_stashed(transcript: Transcript) -> Guards:
     return guards_of(GuardFacts(transcript, options, pairs, file_reads(pairs)))
 
 
-class Session:
-    """Builds a payload call by call; filler keeps what is under test away from the newest messages."""
+class Session(MadeSession):
+    """Made call by call in one expression; `later` keeps what is under test away from the newest messages."""
 
-    def __init__(self) -> None:
-        self.messages: list[Json] = [{"role": "user", "text": "do the work"}]
-
-    def call(
-        self, call_id: str, tool: str, given: dict[str, Json], text: str, *, is_error: bool | None = None
-    ) -> Session:
-        result: dict[str, Json] = {"tool_use_id": call_id, "text": text}
-        if is_error is not None:
-            result["is_error"] = is_error
-        use: Json = {"tool_use_id": call_id, "tool": tool, "input": given}
-        self.messages.append({"role": "assistant", "text": "", "toolUses": [use]})
-        self.messages.append({"role": "user", "toolResults": [result]})
+    def add(self, call_id: str, tool: str, given: dict[str, Json], text: str, *, flag: bool | None = None) -> Session:
+        self.call(tool, given, text, flag, id=call_id)
         return self
 
-    def say(self, text: str) -> Session:
-        self.messages.append({"role": "assistant", "text": text})
+    def said(self, text: str) -> Session:
+        self.say(text, "assistant")
         return self
 
-    def filler(self, messages: int = 60) -> Session:
-        for index in range(messages):
-            self.say(f"thinking aloud, step {index}")
+    def later(self, count: int = 60) -> Session:
+        self.talk(count)
         return self
-
-    def transcript(self) -> Transcript:
-        return parse_payload(self.messages)
 
     def choices(self, policy: StashPolicy = StashPolicy()) -> dict[str, StashChoice]:  # noqa: B008
-        transcript = self.transcript()
+        transcript = self.transcript
         guards = guards_of_stashed(transcript)
         unguarded = [pair for pair in guards.facts.pairs if pair.use.id not in guards.kept]
         choices = choose_for_stash(transcript, unguarded, guards.facts.errors, count, policy)
@@ -106,7 +93,7 @@ def test_an_old_long_result_goes_with_the_reason_of_its_kind(
     tool: str, given: dict[str, Json], reason: StashedReason
 ) -> None:
     """Every kind of tool output can be stashed."""
-    choice = Session().call("a", tool, given, LONG).filler().choices()["a"]
+    choice = Session().add("a", tool, given, LONG).later().choices()["a"]
     assert choice == ForStash(reason, count(LONG))
 
 
@@ -122,34 +109,32 @@ def test_an_old_long_result_goes_with_the_reason_of_its_kind(
 )
 def test_plans_questions_and_resume_trailers_stay(tool: str, given: dict[str, Json], text: str) -> None:
     """However old they are."""
-    assert Session().call("a", tool, given, text).filler().choices()["a"] == NOT_STASH_ELIGIBLE
+    assert Session().add("a", tool, given, text).later().choices()["a"] == NOT_STASH_ELIGIBLE
 
 
 def test_the_newest_messages_stay_to_the_message() -> None:
     """A result is recent when it stands among the policy's newest messages."""
     policy = StashPolicy(recent_messages=10)
-    assert not isinstance(
-        Session().call("a", "Bash", {"command": "make"}, LONG).filler(9).choices(policy)["a"], ForStash
-    )
-    assert isinstance(Session().call("a", "Bash", {"command": "make"}, LONG).filler(10).choices(policy)["a"], ForStash)
+    assert not isinstance(Session().add("a", "Bash", {"command": "make"}, LONG).later(9).choices(policy)["a"], ForStash)
+    assert isinstance(Session().add("a", "Bash", {"command": "make"}, LONG).later(10).choices(policy)["a"], ForStash)
 
 
 def test_an_error_stays_until_the_same_call_succeeded() -> None:
     """A failed test run goes only once the same command has passed later."""
-    session = Session().call("bad", "Bash", {"command": "pytest -q"}, LONG, is_error=True)
-    assert session.filler().choices()["bad"] == LATEST_ERROR_RESULT
-    session.call("between", "Bash", {"command": "ls"}, "a", is_error=False)
-    session.call("other", "Bash", {"command": "pytest -q tests/x"}, LONG, is_error=True)
-    assert session.filler().choices()["bad"] == FAILED_RESULT
-    session.call("good", "Bash", {"command": "pytest -q"}, "ok", is_error=False)
-    assert session.filler().choices()["bad"] == ForStash("error_overcome", count(LONG))
+    session = Session().add("bad", "Bash", {"command": "pytest -q"}, LONG, flag=True)
+    assert session.later().choices()["bad"] == LATEST_ERROR_RESULT
+    session.add("between", "Bash", {"command": "ls"}, "a", flag=False)
+    session.add("other", "Bash", {"command": "pytest -q tests/x"}, LONG, flag=True)
+    assert session.later().choices()["bad"] == FAILED_RESULT
+    session.add("good", "Bash", {"command": "pytest -q"}, "ok", flag=False)
+    assert session.later().choices()["bad"] == ForStash("error_overcome", count(LONG))
 
 
 def test_an_error_that_came_back_stays() -> None:
     """Success before the failure overcomes nothing."""
-    session = Session().call("good", "Bash", {"command": "pytest -q"}, "ok", is_error=False)
-    session.call("bad", "Bash", {"command": "pytest -q"}, LONG, is_error=True)
-    assert not isinstance(session.filler().choices()["bad"], ForStash)
+    session = Session().add("good", "Bash", {"command": "pytest -q"}, "ok", flag=False)
+    session.add("bad", "Bash", {"command": "pytest -q"}, LONG, flag=True)
+    assert not isinstance(session.later().choices()["bad"], ForStash)
 
 
 @pytest.mark.parametrize(
@@ -162,25 +147,25 @@ def test_an_error_that_came_back_stays() -> None:
 def test_a_result_that_the_newest_turns_quote_stays(later: str) -> None:
     """Distinctive words that come back in a late text keep the result that they came from."""
     text = LONG + "src/widgets/tree.py:12: def build_widget_tree(node):\n"
-    session = Session().call("a", "Bash", {"command": "make"}, text).filler()
+    session = Session().add("a", "Bash", {"command": "make"}, text).later()
     assert isinstance(session.choices()["a"], ForStash)
-    assert not isinstance(session.say(later).choices()["a"], ForStash)
+    assert not isinstance(session.said(later).choices()["a"], ForStash)
 
 
 def test_words_of_the_language_keep_nothing() -> None:
     """Long plain words are in every text."""
     text = LONG + "configuration environment application development"
-    session = Session().call("a", "Bash", {"command": "make"}, text).filler()
+    session = Session().add("a", "Bash", {"command": "make"}, text).later()
     assert isinstance(
-        session.say("The configuration environment application development is done").choices()["a"], ForStash
+        session.said("The configuration environment application development is done").choices()["a"], ForStash
     )
 
 
 def test_only_the_latest_source_of_a_quoted_value_stays() -> None:
     """When two results hold the quoted words, the newer one is where the session has them from."""
     text = LONG + "src/widgets/tree.py build_widget_tree"
-    session = Session().call("old", "Bash", {"command": "make"}, text).call("new", "Bash", {"command": "make"}, text)
-    choices = session.filler().say("src/widgets/tree.py has build_widget_tree").choices()
+    session = Session().add("old", "Bash", {"command": "make"}, text).add("new", "Bash", {"command": "make"}, text)
+    choices = session.later().said("src/widgets/tree.py has build_widget_tree").choices()
     assert isinstance(choices["old"], ForStash)
     assert not isinstance(choices["new"], ForStash)
 
@@ -188,18 +173,18 @@ def test_only_the_latest_source_of_a_quoted_value_stays() -> None:
 def test_an_input_counts_as_a_use_and_the_users_own_words_do_not() -> None:
     """Later calls quote results; a text that came before its result does not quote it."""
     text = LONG + "src/widgets/tree.py build_widget_tree"
-    before = Session().say("src/widgets/tree.py build_widget_tree").call("a", "Bash", {"command": "m"}, text)
+    before = Session().said("src/widgets/tree.py build_widget_tree").add("a", "Bash", {"command": "m"}, text)
     policy = StashPolicy(recent_messages=0, use_messages=1000)
     assert isinstance(before.choices(policy)["a"], ForStash)
     given: dict[str, Json] = {"file_path": "src/widgets/tree.py", "old_string": "def build_widget_tree("}
-    after = Session().call("a", "Bash", {"command": "m"}, text).filler().call("b", "Edit", given, "ok")
+    after = Session().add("a", "Bash", {"command": "m"}, text).later().add("b", "Edit", given, "ok")
     assert not isinstance(after.choices()["a"], ForStash)
 
 
 def test_short_results_stay_whole() -> None:
     """By characters, and by what the note would save."""
-    session = Session().call("a", "Bash", {"command": "m"}, "x" * 399).call("b", "Bash", {"command": "m"}, "y" * 560)
-    choices = session.filler().choices()
+    session = Session().add("a", "Bash", {"command": "m"}, "x" * 399).add("b", "Bash", {"command": "m"}, "y" * 560)
+    choices = session.later().choices()
     assert choices["a"] == choices["b"] == SHORT_RESULT_KEPT_WHOLE
 
 
@@ -238,9 +223,7 @@ def test_a_dry_run_decides_the_same_and_writes_nothing(stash: Stash) -> None:
 def test_what_cannot_be_stored_is_kept_and_said(tmp_path: Path) -> None:
     """A file where the folder should be: every result stays, with the error's name, and one warning."""
     (tmp_path / "file").write_text("in the way")
-    transcript = (
-        Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Grep", {}, LONG + "b").filler().transcript()
-    )
+    transcript = Session().add("a", "Bash", {"command": "m"}, LONG).add("b", "Grep", {}, LONG + "b").later().transcript
     decisions = stash_kept(
         transcript, list(transcript.pairs()), (), kept(["a", "b"]), count, Stash(tmp_path / "file" / "stash")
     )
@@ -251,11 +234,11 @@ def test_what_cannot_be_stored_is_kept_and_said(tmp_path: Path) -> None:
 
 def test_what_a_guard_keeps_is_not_asked() -> None:
     """The latest error and the call before it, and what a message names."""
-    session = Session().call("named", "Bash", {"command": "cat src/named.c | sort"}, LONG)
-    session.call("before", "Bash", {"command": "m"}, LONG, is_error=False)
-    session.call("error", "Bash", {"command": "n"}, LONG, is_error=True)
+    session = Session().add("named", "Bash", {"command": "cat src/named.c | sort"}, LONG)
+    session.add("before", "Bash", {"command": "m"}, LONG, flag=False)
+    session.add("error", "Bash", {"command": "n"}, LONG, flag=True)
     session.messages.append({"role": "user", "text": "go on with named.c"})
-    guards = guards_of_stashed(session.filler().transcript())
+    guards = guards_of_stashed(session.later().transcript)
     assert guards.kept == {
         "named": NAMED_IN_GOAL_OR_RECENT_TURNS,
         "before": CALL_BEFORE_LATEST_ERROR,
@@ -266,24 +249,22 @@ def test_what_a_guard_keeps_is_not_asked() -> None:
 @pytest.mark.parametrize("reason", [NOT_RECOVERABLE, KEEP_DISK_MISMATCH, FILE_WRITTEN_LATER, KEEP_DISK_MISSING])
 def test_what_no_proof_covers_goes(stash: Stash, reason: Reason) -> None:
     """Whatever the reason is that it could not be pointed at."""
-    transcript = Session().call("a", "Read", {"file_path": "/a"}, LONG).filler().transcript()
+    transcript = Session().add("a", "Read", {"file_path": "/a"}, LONG).later().transcript
     decisions = stash_kept(transcript, list(transcript.pairs()), (), kept(["a"], reason), count, stash)
     assert decisions["a"].reason == STASHED("old_file_read")
 
 
 def test_what_a_note_points_at_stays(stash: Stash) -> None:
     """The target of a kept-output note is never replaced."""
-    transcript = Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, LONG)
-    parsed = transcript.filler().transcript()
+    transcript = Session().add("a", "Bash", {"command": "m"}, LONG).add("b", "Bash", {"command": "m"}, LONG)
+    parsed = transcript.later().transcript
     decisions = kept(["b"]) | {"a": Pointer(KeptLater("b"), IDENTICAL_OUTPUT_KEPT_LATER, "note", "note")}
     assert stash_kept(parsed, list(parsed.pairs()), (), decisions, count, stash) == {}
 
 
 def test_a_judges_removals_are_stashed_whatever_they_are(stash: Stash) -> None:
     """The policy is not asked; only a result that its note would not shorten is kept."""
-    transcript = (
-        Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, "ok").transcript()
-    )
+    transcript = Session().add("a", "Bash", {"command": "m"}, LONG).add("b", "Bash", {"command": "m"}, "ok").transcript
     decisions = stash_removed(list(transcript.pairs()), count, stash)
     assert decisions["a"].reason == STASHED("judged_not_needed")
     assert decisions["b"] == Keep(SHORT_RESULT_KEPT_WHOLE)
@@ -303,8 +284,8 @@ def compacted_by(transcript: Transcript, texts: dict[str, str]) -> list[dict[str
 
 def test_the_verification_follows_every_note(stash: Stash) -> None:
     """Right notes pass; a note whose object is damaged, missing or another's is reported with its call."""
-    session = Session().call("a", "Bash", {"command": "m"}, LONG).call("b", "Bash", {"command": "m"}, LONG + "b")
-    transcript = session.transcript()
+    session = Session().add("a", "Bash", {"command": "m"}, LONG).add("b", "Bash", {"command": "m"}, LONG + "b")
+    transcript = session.transcript
     notes = {
         pair.use.id: note_of(stash_decision(pair.result.text, "old_command_output", 9, stash))
         for pair in transcript.pairs()
@@ -323,7 +304,7 @@ def test_the_verification_follows_every_note(stash: Stash) -> None:
 
 def test_a_dry_runs_notes_are_verified_by_their_digits(stash: Stash) -> None:
     """Without a stash the digits of the note must be those of the removed bytes."""
-    transcript = Session().call("a", "Bash", {"command": "m"}, LONG).transcript()
+    transcript = Session().add("a", "Bash", {"command": "m"}, LONG).transcript
     note = note_of(stash_decision(LONG, "old_command_output", 9, None))
     assert stashed_violations(transcript.messages, apply_edits(transcript, Edits({"a": note})), None) == []
     wrong = apply_edits(transcript, Edits({"a": note.replace(note[-13:-1], "0" * 12)}))

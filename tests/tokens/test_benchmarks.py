@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from making import SESSIONS, MadeSession
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
@@ -18,17 +19,13 @@ import replay
 
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript, messages_to_payload
 
-SESSIONS = Path(__file__).parents[3] / "shared" / "sessions"
-
 
 def conversation(*results: tuple[str, str, dict[str, Any], str]) -> list[dict[str, Any]]:
     """A payload of one prompt and a call with its result for each (id, tool, input, text)."""
-    messages: list[dict[str, Any]] = [{"role": "user", "text": "Mend it."}]
+    session = MadeSession("Mend it.")
     for name, tool, given, text in results:
-        use = {"tool_use_id": name, "tool": tool, "input": given}
-        messages.append({"role": "assistant", "text": "", "toolUses": [use]})
-        messages.append({"role": "user", "text": "", "toolResults": [{"tool_use_id": name, "text": text}]})
-    return messages
+        session.call(tool, given, text, id=name)
+    return session.messages
 
 
 def with_texts(messages: list[dict[str, Any]], **texts: str) -> list[dict[str, Any]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from making import MadeSession
 
 from lcc.tokens import TokenEstimator
 from lcc.tokens.cache_cost import FEW_TURNS, ONE_HOUR, Prices, cache_cost, prefix_tokens
-from lcc.transcript import Edits, Json, Transcript, parse_payload
+from lcc.transcript import Edits, Transcript
 
 
 class Characters:
@@ -23,13 +24,10 @@ class Characters:
 
 def session(*sizes: int) -> Transcript:
     """A prompt of 100 characters, then a call of 12 and a result of each size."""
-    messages: list[Json] = [{"role": "user", "text": "p" * 100}]
+    made = MadeSession("p" * 100)
     for number, size in enumerate(sizes):
-        use: Json = {"tool_use_id": f"t{number}", "tool": "Bash", "input": {"a": "bcdef"}}
-        result: Json = {"tool_use_id": f"t{number}", "text": "r" * size}
-        messages.append({"role": "assistant", "text": "", "toolUses": [use]})
-        messages.append({"role": "user", "toolResults": [result]})
-    return parse_payload(messages)
+        made.call("Bash", {"a": "bcdef"}, "r" * size, id=f"t{number}")
+    return made.transcript
 
 
 class TestPrefix:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from statistics import median
 
+import making
 import pytest
+from making import SESSIONS
 
 from lcc.tokens import Calibration, calibrate, context_tokens, counter, usage_steps
 from lcc.tokens.calibration import checkable, predicted
 from lcc.transcript import Json
 from lcc.transcript.lines import split
-
-SESSIONS = Path(__file__).parents[3] / "shared" / "sessions"
 
 
 def answer(number: int, context: int, output: int, *blocks: Json, **extra: Json) -> dict[str, Json]:
@@ -28,12 +27,11 @@ def answer(number: int, context: int, output: int, *blocks: Json, **extra: Json)
 
 
 def call(number: int, **arguments: str) -> Json:
-    return {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": dict(arguments)}
+    return making.use(f"toolu_{number}", **arguments)
 
 
 def result(number: int, text: str) -> dict[str, Json]:
-    block: Json = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": text}
-    return {"type": "user", "message": {"role": "user", "content": [block]}}
+    return {"type": "user", "message": {"role": "user", "content": [making.result(f"toolu_{number}", text)]}}
 
 
 class TestSteps:
