@@ -18,8 +18,8 @@ Row = dict[str, Any]
 
 
 def session(folder: Path, name: str, first: str, *, age: float) -> Path:
-    """A session of 30 large outputs whose last answer reports 70,000 input tokens."""
-    made = SessionFile(sessionId=name)
+    """A session of 30 large outputs whose last answer reports 70,000 input tokens; no line says when it was written."""
+    made = SessionFile(sessionId=name, timestamp=None)
     made.user(first)
     for index in range(30):
         usage = {"input_tokens": 10, "cache_read_input_tokens": 69_990, "output_tokens": 5}
