@@ -148,6 +148,30 @@ class PassOptions:
             form=Form("Recent messages to keep", "The newest messages, which are never touched.", most=1000),
         ),
     ] = 6
+    protect_tools: Annotated[
+        tuple[str, ...],
+        Option(
+            "Tools whose calls and results are never touched, as globs: Bash, mcp__*.",
+            flag="--protect-tool",
+            flag_help="A tool whose calls and results are never touched, as a glob (mcp__*); may be given again.",
+            metavar="GLOB",
+            in_config=True,
+            in_mcp=True,
+            form=Form("Tools to protect", "Tools whose results are never touched, as globs: Bash, mcp__*."),
+        ),
+    ] = ()
+    protect_paths: Annotated[
+        tuple[str, ...],
+        Option(
+            "Files and folders whose results are never touched, as globs: *.sql, docs, /srv/app/config/*.",
+            flag="--protect-path",
+            flag_help="A file or folder whose results are never touched, as a glob (*.sql, docs); may be given again.",
+            metavar="GLOB",
+            in_config=True,
+            in_mcp=True,
+            form=Form("Paths to protect", "Files and folders whose results are never touched, as globs: *.sql, docs."),
+        ),
+    ] = ()
     max_state_tokens: Annotated[
         int, Option("Judge: budget for the conversation, in tokens.", low=1, needs="judge", flag="--max-state-tokens")
     ] = 25000

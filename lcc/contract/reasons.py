@@ -66,6 +66,8 @@ IDENTICAL_OUTPUT_KEPT_LATER = Reason("identical_output_kept_later", "a later res
 OUTPUT_LINES_OF_LATER = Reason(
     "output_lines_of_later", "a later result that is kept holds exactly this output among its lines"
 )
+PROTECTED_TOOL = Reason("protected_tool", "its tool is one that you protect")
+PROTECTED_PATH = Reason("protected_path", "it is about a path that you protect")
 DUPLICATE_TOOL_USE_ID = Reason(
     "duplicate_tool_use_id", "its call id occurs more than once, so a pointer to it would be ambiguous"
 )

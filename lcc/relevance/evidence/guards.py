@@ -31,6 +31,7 @@ from lcc.relevance.evidence import lossy
 from lcc.relevance.evidence.failures import LatestError, errors_among, latest_error, overcome
 from lcc.relevance.evidence.names import Naming, named_calls, texts_by_place
 from lcc.relevance.evidence.pins import pin_reasons
+from lcc.relevance.evidence.protected import protected_paths, protected_tools
 from lcc.relevance.evidence.said import goal_text, newest_user_text, recent_texts, recent_user_texts
 from lcc.relevance.evidence.standing import standing_reasons
 from lcc.relevance.reading.calls import FileRead, kind_of
@@ -139,6 +140,7 @@ def _given(call_id: str | None) -> Iterable[str]:
 
 _FIRST = "the first message"
 _RECENT_MESSAGES = "the newest messages (six, or `preserve_recent`)"
+_PROTECTED = "what you protect: the tools of `protect_tools`, the files and folders of `protect_paths`"
 _OWN_ID = "a call whose id another call has too"
 _NEWEST_NAMES = (
     "a result that your newest message names: by its file, its URL, its command, what was searched for, its id, or a "
@@ -160,6 +162,20 @@ GUARDS: tuple[Guard, ...] = (
     Guard(why.PINNED_RECENT, _RECENT_MESSAGES, _pinned(why.PINNED_RECENT), ALL, "whole"),
     Guard(why.PINNED_RECENT_RESULT, _RECENT_MESSAGES, _pinned(why.PINNED_RECENT_RESULT), ALL, "whole"),
     Guard(why.DUPLICATE_TOOL_USE_ID, _OWN_ID, lambda facts: facts.transcript.duplicates, ALL, "whole"),
+    Guard(
+        why.PROTECTED_TOOL,
+        _PROTECTED,
+        lambda facts: protected_tools(facts.pairs, facts.options.protect_tools),
+        ALL,
+        "whole",
+    ),
+    Guard(
+        why.PROTECTED_PATH,
+        _PROTECTED,
+        lambda facts: protected_paths(facts.pairs, facts.options.protect_paths, facts.transcript.cwd),
+        ALL,
+        "whole",
+    ),
     Guard(why.ALREADY_A_NOTE, _OLD_NOTES, _stands(why.ALREADY_A_NOTE), ALL, "whole"),
     Guard(why.NAMED_BY_EARLIER_NOTE, _OLD_NOTES, _stands(why.NAMED_BY_EARLIER_NOTE), ALL, "whole"),
     Guard(why.CLEARED_BY_CLIENT, _CLIENTS, _stands(why.CLEARED_BY_CLIENT), ALL, "whole"),
