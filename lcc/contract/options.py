@@ -2,7 +2,7 @@
 
 A field's type and default stand as in every dataclass; its `Option` says what it is for, what it may be and where it
 can be set. From that come the checks (Python, configuration, command line, MCP), the flags of ``lcc compact``, the
-fields of the MCP tool, the plugin's form and the tables in the documents (``scripts/write_options.py``). The defaults
+fields of the MCP tool, the plugin's form and the tables in the documents (``scripts/write_tables.py``). The defaults
 of a pass are the seed's sections 2 to 6; those of a live session are what its section 5 recommends.
 """
 

@@ -149,8 +149,8 @@ def test_every_flag_is_in_the_help_with_its_words(tmp_path: Path) -> None:
 
 
 def test_what_is_made_from_the_table_is_as_the_table_says() -> None:
-    """The plugin's form and the documents' tables; `python scripts/write_options.py` rewrites them."""
-    words = [sys.executable, ROOT / "scripts" / "write_options.py", "--check"]
+    """The plugin's form and the documents' tables; `python scripts/write_tables.py` rewrites them."""
+    words = [sys.executable, ROOT / "scripts" / "write_tables.py", "--check"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -240,6 +240,7 @@ def test_mcp_offers_what_the_table_says() -> None:
     assert fields.keys() == {"path", "output", "report", *offered}
     for name, row in offered.items():
         default = row.default if row.option.mcp_default is None else row.option.mcp_default
-        assert (fields[name]["description"], fields[name]["default"]) == (row.option.help, default)
+        as_json = list(default) if isinstance(default, tuple) else default
+        assert (fields[name]["description"], fields[name]["default"]) == (row.option.help, as_json)
         assert tuple(fields[name].get("enum", ())) == row.choices
         assert fields[name].get("minimum") == row.option.low

@@ -37,7 +37,7 @@ _ERRORS = {
         "not ": r"(?:found\b|permitted\b|ok [0-9])",
         "No such file or directory": "",
         "ermission denied": "",
-        "Segmentation fault": "",
+        "egmentation fault": "",
         "core dumped": "",
         "Killed": "$",
     }.items()

@@ -3,7 +3,7 @@
 Each guard is a row: the reason that a record gives, what it keeps in words, the modes that it binds and how firmly,
 and the calls that it finds. All are asked once in a pass, before any policy, and a policy only looks the answer up.
 To add one: a reason in `lcc/contract/reasons.py`, a row here, and an option where it needs one. The README's list of
-what is never touched is made from this table (`tests/relevance/guards_table.py`).
+what is never touched is made from this table (`python scripts/write_tables.py`).
 
 How firmly a guard binds:
 

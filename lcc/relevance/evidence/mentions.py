@@ -23,6 +23,7 @@ _LONGEST_FOLDER = 400  # characters before a file's name that are looked at
 _STARTS = re.compile(r"(?<![a-z0-9])\S|[^\x00-\x7f]")
 _ESCAPE = re.compile(r"\\(?=[\W_])")
 _PATH_BEFORE = re.compile(r"[\w.+~@%$#/-]*$")
+_DIFF_SIDES = ("a", "b")  # that stand before every path of a diff
 _ASCII_QUOTES = "\"'`"
 _QUOTES = ("Pi", "Pf", "Ps", "Pe")  # as Unicode calls them
 
@@ -94,6 +95,8 @@ def is_in(said: Iterable[str], folders: str) -> bool:
             continue
         if not folder or not any(map(str.isalnum, written)):
             return True
+        if index == len(outwards) - 1 and written in _DIFF_SIDES:
+            return True
         outermost = index in (len(outwards) - 1, len(own) - 1)
         return outermost and (_ends_with(written, folder) or _ends_with(folder, written))
     return True
@@ -126,7 +129,7 @@ def _goes_on_before(text: str, start: int) -> bool:
         return False
     before, further = text[start - 1], text[start - 2 : start - 1]
     if before in "_.-":  # `_a.py_` is set in italics, `…a.py` is not
-        return further.isalnum()
+        return further != "" and _same_word(further, text[start])
     return _same_word(before, text[start])
 
 

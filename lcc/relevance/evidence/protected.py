@@ -35,7 +35,9 @@ def protected_tools(pairs: Iterable[Pair], globs: Sequence[str]) -> Iterator[str
 def protected_paths(pairs: Iterable[Pair], globs: Sequence[str], session_cwd: str | None) -> Iterator[str]:
     """The calls that read, write, name or mention a path that one of ``globs`` matches, by id."""
     if globs:
-        wanted = _any_of(form for glob in globs for form in _forms(fold(expanduser(glob)).rstrip("/").removesuffix("/**")))
+        wanted = _any_of(
+            form for glob in globs for form in _forms(fold(expanduser(glob)).rstrip("/").removesuffix("/**"))
+        )
         for pair in pairs:
             folder = cwd_of(pair.use) or session_cwd or ""
             # A relative path is looked at as it is written, and where it leads.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lcc.transcript import Message
 
@@ -21,34 +21,35 @@ def goal_text(question: str, messages: Sequence[Message]) -> str:
     """What the session is about: the caller's question, else the first thing that the user wrote."""
     if question.strip():
         return question
-    return next((message.text for message in messages if message.role == "user" and message.text), "")
+    return next(_by_user(messages), "")
 
 
 def newest_user_text(messages: Sequence[Message]) -> str:
     """The newest message that the user wrote, wherever it stands; what a client said for them only if that is all."""
-    newest = _user_texts_backwards(messages)
-    latest = next(newest, "")
-    return latest if _is_the_users(latest) else next(filter(_is_the_users, newest), latest)
+    latest = next(_by_user(reversed(messages)), "")
+    return next(filter(_has_own_words, _by_user(reversed(messages))), latest)
 
 
 def recent_user_texts(messages: Sequence[Message], preserve_recent: int) -> list[str]:
     """What the user wrote in the pinned recent messages, and the newest thing they wrote wherever it stands."""
-    recent = messages[len(messages) - preserve_recent :] if preserve_recent else ()
-    texts = [message.text for message in recent if message.role == "user" and message.text]
-    return [*texts, newest_user_text(messages)]
+    return [*_by_user(_recent(messages, preserve_recent)), newest_user_text(messages)]
 
 
 def recent_texts(messages: Sequence[Message], preserve_recent: int) -> list[str]:
     """What anyone wrote in the pinned recent messages, and the newest thing that the user wrote."""
-    recent = messages[len(messages) - preserve_recent :] if preserve_recent else ()
-    return [*(message.text for message in recent if message.text), newest_user_text(messages)]
+    written = (message.text for message in _recent(messages, preserve_recent) if message.text)
+    return [*written, newest_user_text(messages)]
 
 
-def _user_texts_backwards(messages: Sequence[Message]) -> Iterator[str]:
-    return (message.text for message in reversed(messages) if message.role == "user" and message.text.strip())
+def _recent(messages: Sequence[Message], preserve_recent: int) -> Sequence[Message]:
+    return messages[max(0, len(messages) - preserve_recent) :] if preserve_recent else ()
 
 
-def _is_the_users(text: str) -> bool:
+def _by_user(messages: Iterable[Message]) -> Iterator[str]:
+    return (m.text for m in messages if m.role == "user" and not m.by_client and m.text.strip())
+
+
+def _has_own_words(text: str) -> bool:
     """Whether something besides what a client wrote stands in a message of the user."""
     rest = text.strip()
     while rest.startswith("<"):

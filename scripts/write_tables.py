@@ -1,19 +1,22 @@
 #!/usr/bin/env python
-"""Writes what is made from the table of options: the plugin's form, and the tables of options in the documents.
+"""Writes what is made from the tables of options and of guards: the plugin's form, and tables in the documents.
 
-``python scripts/write_options.py`` rewrites them in place; ``--check`` writes nothing and exits with 1 where one is
-other than the table says. The table is ``lcc/contract/options.py``.
+``python scripts/write_tables.py`` rewrites them in place; ``--check`` writes nothing and exits with 1 where one is
+other than the tables say. They are ``lcc/contract/options.py`` and ``lcc/relevance/evidence/guards.py``.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import get_args
 
+from lcc.contract.modes import RULES_MODES
 from lcc.contract.option import Row
 from lcc.contract.options import LiveOptions, PassOptions, config_rows, table
+from lcc.relevance.evidence.guards import GUARDS, DecidingMode, Firmness
 
 CHECKOUT = Path(__file__).parents[1]
 PLUGIN = CHECKOUT / ".claude-plugin" / "plugin.json"
@@ -80,6 +83,23 @@ def _value(row: Row) -> str:
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
+def guards_table() -> list[str]:
+    """What is never touched, and in which modes, for README.md: a line for all rows of the same words."""
+    modes = get_args(DecidingMode)
+    cells: dict[str, dict[DecidingMode, Firmness]] = {}
+    for guard in GUARDS:
+        line = cells.setdefault(guard.words, {})
+        for mode in guard.modes:
+            line.setdefault(mode, guard.firmness)
+    head = ["what stays", *(f"`{mode}`" if mode in RULES_MODES else mode.replace("_", " ") for mode in modes)]
+    rows = ([words, *(line.get(mode, "") for mode in modes)] for words, line in cells.items())
+    return [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
 def with_table(text: str, made: list[str]) -> str:
     """``text`` with the table that has the same head in place of the one that stands there."""
     lines = text.split("\n")
@@ -91,18 +111,22 @@ def with_table(text: str, made: list[str]) -> str:
 def made_files() -> Iterable[tuple[Path, str]]:
     """Each file that holds something of the table, and what it must hold."""
     yield PLUGIN, plugin()
-    for path, made in (("daemon/README.md", config_table()), ("lcc/README.md", options_table())):
+    for path, made in (
+        ("README.md", guards_table()),
+        ("daemon/README.md", config_table()),
+        ("lcc/README.md", options_table()),
+    ):
         yield CHECKOUT / path, with_table((CHECKOUT / path).read_text(), made)
 
 
 def main(arguments: list[str]) -> int:
     """Write or check; the exit code."""
     if arguments not in ([], ["--check"]):
-        print("usage: python scripts/write_options.py [--check]", file=sys.stderr)
+        print("usage: python scripts/write_tables.py [--check]", file=sys.stderr)
         return 2
     other = [(path, text) for path, text in made_files() if path.read_text() != text]
     for path, text in other:
-        print(f"{path.relative_to(CHECKOUT)} {'is other than the table of options says' if arguments else 'written'}")
+        print(f"{path.relative_to(CHECKOUT)} {'is other than the tables say' if arguments else 'written'}")
         if not arguments:
             path.write_text(text)
     return 1 if arguments and other else 0
