@@ -19,7 +19,7 @@ from lcc.contract.reasons import (
 )
 from lcc.relevance.evidence.failures import is_no_file
 from lcc.relevance.evidence.guards import GuardFacts, Guards
-from lcc.relevance.evidence.lossy import LARGE_OUTPUT, RECENT_MESSAGES, paths_of
+from lcc.relevance.evidence.lossy import LARGE_OUTPUT, paths_of
 from lcc.relevance.reading.calls import FileRead, kind_of
 from lcc.relevance.reading.headers import comparable
 from lcc.relevance.reading.rows import shows_whole_file
@@ -57,7 +57,7 @@ class _LaterFacts:
     def __init__(self, facts: GuardFacts) -> None:
         self.superseded_by: dict[str, str] = {}
         self.stale_reads: set[str] = set()
-        recent_from = len(facts.transcript.messages) - RECENT_MESSAGES
+        recent_from = facts.recent_from
         whole: dict[str, str] = {}
         again: dict[_Key, str] = {}
         recently_used: set[str] = set()
@@ -67,7 +67,7 @@ class _LaterFacts:
             if superseder != call_id:
                 self.superseded_by[call_id] = superseder
             read = facts.reads.get(call_id)
-            paths = paths_of(pair, read, facts.transcript.cwd)
+            paths = paths_of(pair.use, read, facts.written.get(call_id, ()), facts.transcript.cwd)
             if pair.use_message >= recent_from:
                 recently_used.update(paths)
             if not paths:

@@ -35,7 +35,7 @@ def touches(message: Message, edits: Edits) -> bool:
     for result in message.tool_results:
         if result.tool_use_id in edits.texts or result.tool_use_id in edits.dropped:
             return True
-        if any(part_id(result.tool_use_id, part.number) in edits.texts for part in result.parts):
+        if result.parts and any(part_id(result.tool_use_id, part.number) in edits.texts for part in result.parts):
             return True
     if not edits.dropped and not edits.inputs:
         return False

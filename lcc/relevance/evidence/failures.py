@@ -70,7 +70,8 @@ def errors_among(pairs: Sequence[Pair], reads: Mapping[str, FileRead]) -> frozen
     flagged = frozenset(pair.use.id for pair in pairs if pair.result.is_error)
     if flagged or (pairs and all(pair.result.is_error is not None for pair in pairs)):
         return flagged
-    return frozenset(pair.use.id for pair in pairs if _looks_failed(pair, reads))
+    shown: dict[str, bool] = {}  # sessions print the same again and again
+    return frozenset(pair.use.id for pair in pairs if _looks_failed(pair, reads, shown))
 
 
 def latest_error(pairs: Sequence[Pair], errors: Collection[str]) -> LatestError:
@@ -110,7 +111,7 @@ def is_no_file(text: str) -> bool:
     return _NO_FILE.match(text) is not None
 
 
-def _looks_failed(pair: Pair, reads: Mapping[str, FileRead]) -> bool:
+def _looks_failed(pair: Pair, reads: Mapping[str, FileRead], shown: dict[str, bool]) -> bool:
     text = pair.result.text
     if text.startswith(_TOOL_ERROR):
         return True
@@ -119,7 +120,10 @@ def _looks_failed(pair: Pair, reads: Mapping[str, FileRead]) -> bool:
     code = exit_code(pair.use.tool, text)
     if code is not None:
         return code != 0
-    if not shows_error(text):
+    shows = shown.get(text)
+    if shows is None:
+        shows = shown[text] = shows_error(text)
+    if not shows:
         return False
     command = command_of(pair.use)
     if pair.use.id in reads or (command is not None and prints_source(command)):

@@ -82,7 +82,17 @@ class GuardFacts:
     @cached_property
     def latest(self) -> Mapping[str, Reason]:
         """The calls that are the latest of a kind."""
-        return lossy.latest_of_each_kind(self.pairs)
+        return lossy.latest_of_each_kind(self.pairs, self.written)
+
+    @cached_property
+    def written(self) -> Mapping[str, list[str]]:
+        """The files that a call writes, by call id."""
+        return lossy.written_by(self.pairs)
+
+    @property
+    def recent_from(self) -> int:
+        """The first of the messages that are recent for `lossy`."""
+        return len(self.transcript.messages) - lossy.RECENT_MESSAGES
 
     @cached_property
     def named(self) -> Mapping[str, Naming]:
@@ -212,11 +222,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         why.TRIM_GUARD_RECENT_MESSAGES,
         _UNTRIMMED,
-        lambda facts: (
-            pair.use.id
-            for pair in facts.pairs
-            if pair.result_message >= len(facts.transcript.messages) - lossy.RECENT_MESSAGES
-        ),
+        lambda facts: (pair.use.id for pair in facts.pairs if pair.result_message >= facts.recent_from),
         LOSSY,
         "untrimmed",
     ),
@@ -228,12 +234,16 @@ GUARDS: tuple[Guard, ...] = (
         "untrimmed",
     ),
     Guard(
-        why.TRIM_GUARD_ERROR, _UNTRIMMED, lambda facts: lossy.bears_error(facts.pairs, facts.errors), LOSSY, "untrimmed"
+        why.TRIM_GUARD_ERROR,
+        _UNTRIMMED,
+        lambda facts: lossy.bears_error(facts.pairs, facts.errors, facts.recent_from),
+        LOSSY,
+        "untrimmed",
     ),
     Guard(
         why.TRIM_GUARD_EDITED_LATER,
         _UNTRIMMED,
-        lambda facts: lossy.edited_later(facts.pairs, facts.reads, facts.transcript.cwd),
+        lambda facts: lossy.edited_later(facts.pairs, facts.reads, facts.written, facts.transcript.cwd),
         LOSSY,
         "untrimmed",
     ),

@@ -93,16 +93,16 @@ class _Speller:
     def spellings(self, use: ToolUse, read: FileRead | None) -> Sequence[_Spelling]:
         """The ways to write a call, beside its id."""
         kind = kind_of(use.tool)
+        if kind == "read":
+            path = read.path if read is not None else named_path(use)
+            return (_path(path),) if path else ()
         if kind in ("edit", "write"):  # what is written into a file names nothing
             return [_path(path) for path in written_paths(use)]
-        command = command_of(use)
-        if command is not None:
-            of_command = self._of(_of_command, command)
-            return of_command if read is None else (_path(read.path), *of_command)
-        path = read.path if read is not None else named_path(use)
-        if kind == "read":
-            return (_path(path),) if path else ()
-        return self._of_input(use.input, path)
+        command = command_of(use) if kind == "command" else None
+        if command is None:
+            return self._of_input(use.input, named_path(use))
+        of_command = self._of(_of_command, command)
+        return of_command if read is None else (_path(read.path), *of_command)
 
     def _of_input(self, given: Json, path: str | None) -> list[_Spelling]:
         found: list[_Spelling] = []
