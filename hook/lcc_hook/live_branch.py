@@ -50,7 +50,7 @@ def session_file(transcript: str, agent: str | None) -> str:
 
 
 def read_when_written(path: str, last: str) -> bytes:
-    """The file's bytes once it holds the row ``last``. Raises TimeoutError when that row does not come."""
+    """The file's bytes once it holds the row ``last`` to its end. Raises TimeoutError when that row does not come."""
     until = time.monotonic() + FLUSH_LIMIT_S
     while True:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -60,7 +60,8 @@ def read_when_written(path: str, last: str) -> bytes:
             if state.st_size > SIZE_LIMIT:
                 raise OverflowError("the session file is too large")
             data = file.read()
-        if data.rfind(last.encode()) >= 0:
+        found = data.rfind(last.encode())
+        if found >= 0 and data.find(b"\n", found) >= 0:
             return data
         if time.monotonic() > until:
             raise TimeoutError("the session file does not hold the newest message")

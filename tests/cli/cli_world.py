@@ -14,7 +14,6 @@ import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "scripts" / "sample"
-SHARED_SESSIONS = ROOT.parent / "shared" / "sessions"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.cli_world import SHARED_SESSIONS, World
+from cli.cli_world import World
 from cli.report_world import ONE_OF_EACH, pair, report_of
+from making import SESSIONS
 
 from lcc.contract.decision import Drop, Keep
 from lcc.contract.reasons import REASONS, SUPERSEDED_BY_LATER_CALL, Reason, family, in_words
@@ -155,7 +156,7 @@ def test_every_reason_of_a_real_pass_has_its_words() -> None:
     from lcc.relevance import TranscriptCompactionRequest, compact_transcript
     from lcc.transcript import messages_to_payload, read_transcript
 
-    files = sorted(SHARED_SESSIONS.glob("*.jsonl"))
+    files = sorted(SESSIONS.glob("*.jsonl"))
     if not files:
         pytest.skip("the shared sessions are not beside this checkout")
     reasons = set()

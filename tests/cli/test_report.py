@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.cli_world import SHARED_SESSIONS, World
+from cli.cli_world import World
 from cli.report_world import ONE_OF_EACH, pair, report_of
+from making import SESSIONS
 
 from lcc.contract.decision import Keep
 from lcc.contract.reasons import NOT_RECOVERABLE
@@ -104,7 +105,7 @@ def test_the_counts_add_up() -> None:
     assert report["reduction_ratio"] == pytest.approx(gone / report["chars_before"], abs=1e-6)
 
 
-@pytest.mark.parametrize("session", sorted(SHARED_SESSIONS.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("session", sorted(SESSIONS.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_characters_before_are_those_of_the_messages(session: Path) -> None:
     """Over real sessions: texts, inputs as JSON, and results, each once."""
     from lcc.relevance import compact_transcript
@@ -126,9 +127,9 @@ def test_characters_before_are_those_of_the_messages(session: Path) -> None:
 
 def test_shared_sessions_are_there() -> None:
     """Says when the real sessions are missing and the test above had nothing to do."""
-    if not SHARED_SESSIONS.is_dir():
+    if not SESSIONS.is_dir():
         pytest.skip("the shared sessions are not beside this checkout")
-    assert sorted(SHARED_SESSIONS.glob("*.jsonl"))
+    assert sorted(SESSIONS.glob("*.jsonl"))
 
 
 def test_worth_it_needs_something_removed() -> None:

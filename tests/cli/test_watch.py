@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from cli.cli_world import SHARED_SESSIONS, World
+from cli.cli_world import World
+from making import SESSIONS
 from programs import LCC
 
 from lcc.contract.options import PassOptions
@@ -130,7 +131,7 @@ def test_a_session_that_is_too_large_is_refused(world: World) -> None:
         Watched(world.session, RULES).poll()
 
 
-@pytest.mark.parametrize("session", sorted(SHARED_SESSIONS.glob("cc-*.jsonl"))[::4], ids=lambda path: path.stem)
+@pytest.mark.parametrize("session", sorted(SESSIONS.glob("cc-*.jsonl"))[::4], ids=lambda path: path.stem)
 def test_real_sessions_are_measured(session: Path) -> None:
     """Never more could go than is there."""
     watched = Watched(session, RULES)

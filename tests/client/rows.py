@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import making
+
 PROGRAM = Path(__file__).parents[2] / "hook" / "lcc_hook" / "unseen.py"
 WHEN = "2026-01-01T00:00:00.000Z"
 NOTHING: dict[str, Any] = {"texts": [], "lines": {}, "unsent": [], "lost": []}
@@ -30,19 +32,11 @@ class Rows:
     reads: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: str, **fields: Any) -> str:
-        row = str(uuid.uuid4())
-        whole = {
-            "parentUuid": self.parent,
-            "isSidechain": False,
-            "type": kind,
-            "timestamp": WHEN,
-            **fields,
-            "uuid": row,
-        }
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(whole, separators=(",", ":")) + "\n")
-        self.parent = row
-        return row
+        name = str(uuid.uuid4())
+        with self.path.open("ab") as file:
+            file.write(making.jsonl(making.row(kind, name, self.parent, timestamp=WHEN, **fields)))
+        self.parent = name
+        return name
 
     def prompt(self, text: str = "do it") -> str:
         self.prompts.append(self.add("user", message={"role": "user", "content": text}))
@@ -51,13 +45,13 @@ class Rows:
     def call(self, call_id: str, path: Path | None = None) -> str:
         if path:
             self.reads[call_id] = str(path)
-        block = {"type": "tool_use", "id": call_id, "name": "Read" if path else "mcp__a__b", "input": {}}
+        block = making.use(call_id, "Read" if path else "mcp__a__b")
         self.calls.append(call_id)
         self.others.append(self.add("assistant", message={"role": "assistant", "content": [block]}))
         return self.others[-1]
 
     def result(self, call_id: str, *parts: dict[str, Any], beside: tuple[dict[str, Any], ...] = ()) -> str:
-        block = {"type": "tool_result", "tool_use_id": call_id, "content": list(parts) or "text"}
+        block = making.result(call_id, list(parts) or "text")
         self.results.append(call_id)
         self.others.append(self.add("user", message={"role": "user", "content": [block, *beside]}, toolUseResult={}))
         return self.others[-1]
@@ -73,7 +67,7 @@ class Rows:
         return self.add("attachment", attachment={"type": kind, **fields}, **more)
 
     def meta(self, text: str) -> str:
-        return self.add("user", message={"role": "user", "content": [{"type": "text", "text": text}]}, isMeta=True)
+        return self.add("user", message={"role": "user", "content": [making.text(text)]}, isMeta=True)
 
     def ask(self, **changes: Any) -> subprocess.CompletedProcess[str]:
         asked = {
@@ -108,10 +102,6 @@ class Rows:
 def image(data: bytes) -> dict[str, Any]:
     source = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(data).decode()}
     return {"type": "image", "source": source}
-
-
-def text(words: str) -> dict[str, Any]:
-    return {"type": "text", "text": words}
 
 
 def reminder(words: str) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from client import kinds
-from client.rows import NOTHING, Rows, image, reminder, text
+from client.rows import NOTHING, Rows, image, reminder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from making import text
 
 from lcc_hook import inventory
 from lcc_hook.inventory import ASSISTANT, ATTACHMENTS, CARRIED, HANDED, NEVER, PARTS, SYSTEM, USER

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from client.pictures import png
-from client.rows import NOTHING, PROGRAM, Rows, image, reminder, text
+from client.rows import NOTHING, PROGRAM, Rows, image, reminder
+from making import text
 
 from lcc_hook.inventory import AGAIN, ATTACHMENTS
 
@@ -220,13 +221,14 @@ def test_pictures_before_the_shown_rows_do_not_matter(rows: Rows) -> None:
     assert rows.found() == NOTHING
 
 
-def test_a_row_that_is_being_written_is_waited_for(rows: Rows) -> None:
-    """The client writes behind its own back: the newest shown row may come a moment later."""
+@pytest.mark.parametrize("missing", [1, 40, 120, 300])
+def test_a_row_that_is_being_written_is_waited_for(rows: Rows, missing: int) -> None:
+    """The client writes behind its own back: the end of the newest shown row may come a moment later, its id before."""
     rows.prompt()
     rows.call("A")
     with rows.path.open("rb+") as file:
         whole = file.read()
-        file.truncate(len(whole) - 40)
+        file.truncate(len(whole) - missing)
     later = threading.Timer(0.2, lambda: rows.path.write_bytes(whole))
     later.start()
     assert rows.found() == NOTHING

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import making
 import programs
+from making import Row, call_message, jsonl, numbered, result, result_message, use
 
 PYTHON = sys.executable
 """The tests' own interpreter, whatever a test makes of `sys.executable`."""
@@ -191,9 +193,12 @@ def header(command: str, **fields: str) -> bytes:
 # ---------------------------------------------------------------- sessions
 
 
-def numbered(text: str) -> str:
-    """A file as the Read tool shows it."""
-    return "\n".join(f"{number}\t{line}" for number, line in enumerate(text.split("\n")[:-1], 1))
+SESSION = "11111111-2222-3333-4444-555555555555"
+
+
+def shown(text: str) -> str:
+    """A file's text, which ends its last line, as the Read tool shows it."""
+    return numbered(text[:-1], form="{}\t{}")
 
 
 def source(name: str, lines: int = 120) -> str:
@@ -202,12 +207,9 @@ def source(name: str, lines: int = 120) -> str:
 
 def read_turn(number: int, path: Path, output: str, is_error: bool = False) -> list[dict[str, object]]:
     call = f"toolu_{number:04}"
-    use = {"tool_use_id": call, "tool": "Read", "input": {"file_path": str(path)}, "result": {}, "text": output}
-    result = {"tool_use_id": call, "text": output, "isError": is_error, "result": {}}
-    return [
-        {"role": "assistant", "text": f"Reading file {number}.", "toolUses": [use], "handle": f"a{number}"},
-        {"role": "user", "text": "", "toolUses": [], "toolResults": [result], "handle": f"r{number}"},
-    ]
+    asked = call_message(call, "Read", {"file_path": str(path)}, f"Reading file {number}.", result={}, text=output)
+    answered = result_message(call, output, isError=is_error, result={})
+    return [asked | {"handle": f"a{number}"}, {**answered, "text": "", "toolUses": [], "handle": f"r{number}"}]
 
 
 def make_event(world: World, files: int = 8, lines: int = 120, **fields: object) -> bytes:
@@ -218,7 +220,7 @@ def make_event(world: World, files: int = 8, lines: int = 120, **fields: object)
         path = world.project / f"module_{number}.py"
         text = source(path.name, lines)
         path.write_text(text)
-        messages += read_turn(number, path, numbered(text))
+        messages += read_turn(number, path, shown(text))
     messages += [
         {"role": role, "text": f"word {n}", "toolUses": []} for n, role in enumerate(["assistant", "user"] * 4)
     ]
@@ -226,7 +228,7 @@ def make_event(world: World, files: int = 8, lines: int = 120, **fields: object)
         "v": 1,
         "trigger": "manual",
         "instructions": None,
-        "session_id": "11111111-2222-3333-4444-555555555555",
+        "session_id": SESSION,
         "agent_id": None,
         "cwd": str(world.project),
         "options": {},
@@ -245,18 +247,15 @@ def make_large_event(world: World) -> bytes:
             deep.mkdir(parents=True)
         line = f"{number} " + "é" * 200
         path.write_text("\n".join([line] * 8) + "\n")
-        output = "\n".join(f"{n}\t{line}" for n in range(1, 9))
-        use = {"tool_use_id": f"t{number}", "tool": "Read", "input": {"file_path": str(path)}}
-        messages.append({"role": "assistant", "text": "", "toolUses": [use]})
-        result = {"tool_use_id": f"t{number}", "text": output}
-        messages.append({"role": "user", "text": "", "toolUses": [], "toolResults": [result]})
+        messages.append(call_message(f"t{number}", "Read", {"file_path": str(path)}, ""))
+        messages.append(result_message(f"t{number}", shown(f"{line}\n" * 8)) | {"text": "", "toolUses": []})
     return make_event(world, messages=messages, files=0)
 
 
 def write_session(world: World, files: int = 6) -> Path:
     """A session file as Claude Code writes it, of the same kind of session."""
     world.project.mkdir(parents=True, exist_ok=True)
-    path = world.root / "home" / ".claude" / "projects" / "-p" / "11111111-2222-3333-4444-555555555555.jsonl"
+    path = world.root / "home" / ".claude" / "projects" / "-p" / f"{SESSION}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("")
     rows = [row(None, "u0", "user", f"Mend the parser. {MARKER}", world)]
@@ -264,7 +263,7 @@ def write_session(world: World, files: int = 6) -> Path:
         file = world.project / f"module_{number}.py"
         text = source(file.name)
         file.write_text(text)
-        rows += read_rows(number, rows[-1]["uuid"], file, numbered(text), world)
+        rows += read_rows(number, rows[-1]["uuid"], file, shown(text), world)
     last = str(rows[-1]["uuid"])
     for number in range(6):
         rows.append(row(last, f"t{number}", "user", f"And now step {number}.", world))
@@ -273,26 +272,20 @@ def write_session(world: World, files: int = 6) -> Path:
     return path
 
 
-def append_rows(path: Path, rows: list[dict[str, object]]) -> None:
-    with open(path, "a", encoding="utf-8") as out:
-        for each in rows:
-            out.write(json.dumps(each, ensure_ascii=False) + "\n")
+def append_rows(path: Path, rows: list[Row]) -> None:
+    with open(path, "ab") as out:
+        out.write(jsonl(*rows))
 
 
-def row(parent: object, uuid: str, role: str, content: object, world: World, **fields: object) -> dict[str, object]:
-    return {
-        "parentUuid": parent, "isSidechain": False, "userType": "external", "cwd": str(world.project),
-        "sessionId": "11111111-2222-3333-4444-555555555555", "version": "2.1.332", "type": role,
-        "message": {"role": role, "content": content, **({"id": f"msg_{uuid}"} if role == "assistant" else {})},
-        "uuid": uuid, "timestamp": "2026-01-01T00:00:00.000Z", **fields,
-    }  # fmt: skip
+def row(parent: str | None, name: str, role: str, content: object, world: World, **fields: object) -> Row:
+    message = {"role": role, "content": content, **({"id": f"msg_{name}"} if role == "assistant" else {})}
+    every = {"cwd": str(world.project), "sessionId": SESSION, "version": "2.1.332", "userType": "external"}
+    return making.row(role, name, parent, message, timestamp="2026-01-01T00:00:00.000Z", **every, **fields)
 
 
-def read_rows(number: int, parent: object, path: Path, output: str, world: World) -> list[dict[str, object]]:
+def read_rows(number: int, parent: str | None, path: Path, output: str, world: World) -> list[Row]:
     call = f"toolu_{number:04}"
-    use = [{"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": str(path)}}]
-    result = [{"type": "tool_result", "tool_use_id": call, "content": output}]
     return [
-        row(parent, f"a{number}", "assistant", use, world),
-        row(f"a{number}", f"r{number}", "user", result, world),
+        row(parent, f"a{number}", "assistant", [use(call, "Read", file_path=str(path))], world),
+        row(f"a{number}", f"r{number}", "user", [result(call, output)], world),
     ]

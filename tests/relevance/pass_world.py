@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-
-Message = dict[str, Any]
+from making import Message, call_message, numbered, result_message
 
 REMINDER = "\n\n<system-reminder>\nWhenever you read a file, consider whether it looks malicious.\n</system-reminder>\n"
 STUB = (
@@ -281,20 +280,13 @@ class World:
         """Record a call and its result, as the client would."""
         self.calls += 1
         call_id = f"c{self.calls}"
-        use: Message = {"tool_use_id": call_id, "tool": tool, "input": given}
-        if self.snake:
-            use = {"id": call_id, "name": tool, "input": given}
-        if cwd is not None:
-            use["cwd"] = cwd
-        uses, found = ("tool_calls", "tool_results") if self.snake else ("toolUses", "toolResults")
-        self.messages.append({"role": "assistant", "text": f"step {self.calls}", uses: [use]})
+        asked = call_message(call_id, tool, given, f"step {self.calls}", **({} if cwd is None else {"cwd": cwd}))
+        self.messages.append(_snake(asked) if self.snake else asked)
         if text is None:
             return
-        result: Message = {"tool_use_id": call_id, "text": text}
-        if flag is not None:
-            result["is_error"] = flag
         self.outputs.append(text)
-        self.messages.append({"role": "user", found: [result]})
+        answered = result_message(call_id, text, flag)
+        self.messages.append(_snake(answered) if self.snake else answered)
 
     def _named(self, name: str, where: str) -> tuple[str, str | None, str | None]:
         """A file's path as a call writes it, the call's recorded directory and its own ``workdir``."""
@@ -433,7 +425,17 @@ def _shown(lines: list[str], style: str, first: int) -> str:
     if style == "plain":
         return "\n".join(lines)
     form = "{:>6}→{}" if style == "arrow" else "{}\t{}"
-    return "\n".join(form.format(number, line) for number, line in enumerate(lines, first))
+    return numbered("\n".join(lines), first, form) if lines else ""
+
+
+def _snake(message: Message) -> Message:
+    """The same by the other names that the seed allows."""
+    uses = [
+        {{"tool_use_id": "id", "tool": "name"}.get(key, key): value for key, value in use.items()}
+        for use in message.get("toolUses", [])
+    ]
+    rest = {key: value for key, value in message.items() if key not in ("toolUses", "toolResults")}
+    return rest | ({"tool_calls": uses} if uses else {"tool_results": message["toolResults"]})
 
 
 def _numbered(lines: list[str]) -> list[str]:

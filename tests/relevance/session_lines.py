@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-Message = dict[str, Any]
+from making import Block, Message, Row, result, row, text, use
 
 
 def to_lines(messages: list[Message], first: int, cwd: str) -> bytes:
     """The lines of ``messages``, the first of which is message ``first`` of its session."""
     return b"".join(
-        json.dumps(_entry(message, number, cwd), ensure_ascii=number % 2 == 0).encode() + b"\n"
+        json.dumps(_row(message, number, cwd), ensure_ascii=number % 2 == 0).encode() + b"\n"
         for number, message in enumerate(messages, first)
     )
 
@@ -21,33 +20,23 @@ def from_lines(raw: bytes) -> list[Message]:
     return [_message(json.loads(line)) for line in raw.split(b"\n") if line]
 
 
-def _entry(message: Message, number: int, cwd: str) -> Message:
-    blocks: list[Message] = [{"type": "text", "text": message["text"]}] if message.get("text") else []
-    for use in message.get("toolUses", []):
-        blocks.append({"type": "tool_use", "id": use["tool_use_id"], "name": use["tool"], "input": use["input"]})
-        cwd = use.get("cwd", cwd)
-    for result in message.get("toolResults", []):
-        block = {"type": "tool_result", "tool_use_id": result["tool_use_id"], "content": result["text"]}
-        if number % 3 == 0:
-            block["content"] = [{"type": "text", "text": result["text"]}]
-        if "is_error" in result:
-            block["is_error"] = result["is_error"]
-        blocks.append(block)
+def _row(message: Message, number: int, cwd: str) -> Row:
+    blocks: list[Block] = [text(message["text"])] if message.get("text") else []
+    for call in message.get("toolUses", []):
+        blocks.append(use(call["tool_use_id"], call["tool"], **call["input"]))
+        cwd = call.get("cwd", cwd)
+    for given in message.get("toolResults", []):
+        words = given["text"] if number % 3 else [text(given["text"])]
+        flags = {"is_error": given["is_error"]} if "is_error" in given else {}
+        blocks.append(result(given["tool_use_id"], words, **flags))
     inner: Message = {"role": message["role"], "content": blocks}
     if message["role"] == "assistant":
         inner["id"] = f"msg_{number}"
     elif len(blocks) == 1 and blocks[0]["type"] == "text":
         inner["content"] = message["text"]
-    return {
-        "parentUuid": f"u{number - 1}" if number else None,
-        "isSidechain": False,
-        "cwd": cwd,
-        "sessionId": "s",
-        "type": message["role"],
-        "message": inner,
-        "uuid": f"u{number}",
-        "toolUseResult": {"stdout": "a second copy, which the model is not sent"},
-    }
+    copy = {"stdout": "a second copy, which the model is not sent"}
+    parent = f"u{number - 1}" if number else None
+    return row(message["role"], f"u{number}", parent, inner, cwd=cwd, toolUseResult=copy)
 
 
 def _message(entry: Message) -> Message:

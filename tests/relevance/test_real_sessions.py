@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from making import SESSIONS
 from relevance.pointer_follower import call_id, follow, results_of, uses_of
 
 from lcc.relevance import TranscriptCompactionRequest, messages_to_payload, run_pass
 from lcc.transcript import Transcript, read_transcript, render
 
-SESSIONS = Path(__file__).parents[2].parent / "shared" / "sessions"
 FILES = sorted(path for path in SESSIONS.glob("*.jsonl*") if path.suffix == ".jsonl") if SESSIONS.is_dir() else []
 
 
