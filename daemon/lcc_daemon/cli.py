@@ -14,6 +14,7 @@ from lcc_daemon.protocol import BUILD
 from lcc_hook.client import GiveUpError, OutOfTimeError, arm, runtime_folder
 
 START_SECONDS = 30.0
+STOP_SECONDS = 60.0
 STATUS_SECONDS = 20.0
 
 
@@ -100,6 +101,7 @@ def _start(folder: bytes, options: argparse.Namespace) -> int:
 def _stop(folder: bytes, options: argparse.Namespace) -> int:
     from lcc_daemon.manage import stop
 
+    arm(STOP_SECONDS)
     print(f"lcc-daemon: {stop(folder, getattr(options, 'all', False))}")
     return 0
 

@@ -7,6 +7,7 @@ the next session start gives back.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import re
@@ -69,9 +70,9 @@ class Keepers:
 
     def _write_report(self, path: Path, report: Report) -> None:
         try:
-            write_private(path, orjson.dumps(report, option=orjson.OPT_INDENT_2))
+            write_private(path, _encoded(report))
             remove_own(path.parent, _REPORT, keep=REPORTS_KEPT)
-        except (OSError, TypeError) as error:
+        except OSError as error:
             self._log.warning("report not kept: %s", failure_of(error))
 
     # ---------------------------------------------------------------- guides
@@ -109,12 +110,12 @@ class Keepers:
     def _write_guide(self, folder: Path, compacted: bytes, report: Report) -> None:
         try:
             write_private(folder / "compacted.jsonl", compacted)
-            write_private(folder / "report.json", orjson.dumps(report, option=orjson.OPT_INDENT_2))
+            write_private(folder / "report.json", _encoded(report))
             for old in _guides(folder.parent)[:-GUIDES_KEPT]:
                 remove_own(old, _IN_A_GUIDE)
                 with contextlib.suppress(OSError):
                     old.rmdir()
-        except (OSError, TypeError) as error:
+        except OSError as error:
             self._log.warning("guide not kept: %s", failure_of(error))
 
     # ---------------------------------------------------------------- hooks
@@ -132,6 +133,13 @@ class Keepers:
             write_private(file, orjson.dumps({**known, command: time.strftime("%Y-%m-%dT%H:%M:%S%z")}))
         except OSError as error:
             self._log.warning("hooks.json: %s", error.strerror)
+
+
+def _encoded(report: Report) -> bytes:
+    try:
+        return orjson.dumps(report, option=orjson.OPT_INDENT_2)
+    except TypeError:  # a path with bytes that are no UTF-8, which Python holds as lone surrogates
+        return json.dumps(report, indent=2).encode("ascii")
 
 
 def _guides(folder: Path) -> list[Path]:

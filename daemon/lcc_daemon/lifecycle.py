@@ -14,10 +14,9 @@ import time
 from dataclasses import dataclass
 
 from lcc.private_files import HeldError, read_or_none, take_lock, write_private
-from lcc_hook.client import AbsentError, GiveUpError, SilentError, check_folder, name_of, socket_path
-from lcc_hook.files import is_locked
+from lcc_hook.client import GiveUpError, SilentError, check_folder, name_of, socket_path
 from lcc_hook.processes import start_of
-from lcc_hook.starter import BACK_OFF, file_of, is_alive, make_folder
+from lcc_hook.starter import BACK_OFF, file_of, is_alive, make_folder, unusable
 
 BACKLOG = 1024
 _SMALL_BYTES = 4096
@@ -41,21 +40,30 @@ class Instance:
     listener: socket.socket
     inode: tuple[int, int]
 
-    def is_still_ours(self) -> bool:
-        """Whether the socket's path still leads to us; somebody may have removed the runtime folder."""
-        return _inode(self.path) == self.inode
+    def why_lost(self) -> str | None:
+        """Why this place is not ours any more; somebody may have removed the runtime folder, or what is in it."""
+        if _inode(self.path) != self.inode:
+            return "its socket is gone"
+        return None if self._holds_place() else "its lock is gone"
 
-    def close_door(self) -> None:
-        """Take the socket away, so that no new client finds a daemon that is about to end."""
-        if self.is_still_ours():
-            with contextlib.suppress(OSError):
-                os.unlink(self.path)
+    def _holds_place(self) -> bool:
+        held = os.fstat(self.lock)
+        return _inode(file_of(self.folder, "lock")) == (held.st_dev, held.st_ino)
 
     def leave(self) -> None:
-        """The end in good order: whoever starts next finds no trace of a crash."""
+        """Give the place up, with no trace of a crash: no new client finds us, and a successor may come at once.
+
+        While our lock stands at its path there is no successor, and the files are ours. Otherwise they are left alone.
+        """
+        if self.lock < 0:
+            return
         with contextlib.suppress(OSError):
-            os.unlink(file_of(self.folder, "pid"))
+            if self._holds_place():
+                if _inode(self.path) == self.inode:
+                    os.unlink(self.path)
+                os.unlink(file_of(self.folder, "pid"))
         os.close(self.lock)
+        self.lock = -1
 
 
 def take_place(folder: bytes) -> Instance:
@@ -69,26 +77,26 @@ def take_place(folder: bytes) -> Instance:
         _note_crash(folder)
         path = socket_path(folder)
         make_folder(os.path.dirname(path))
-        listener = _bind(path)
+        listener = _bind(folder, path)
         _write_small(file_of(folder, "pid"), b"%d %s" % (os.getpid(), start_of(os.getpid())))
     except GiveUpError as gave:
         raise StartError(gave.say) from None
     except OSError as error:
         named = error.filename if isinstance(error.filename, str | bytes) else folder
-        raise StartError(f"{name_of(os.fsencode(named))}: {error.strerror}") from None
+        raise StartError(unusable(os.fsencode(named), error).say) from None
     inode = _inode(path)
     if inode is None:
         raise StartError(f"{name_of(path)} went away while it was made")
     return Instance(folder, lock, path, listener, inode)
 
 
-def _bind(path: bytes) -> socket.socket:
+def _bind(folder: bytes, path: bytes) -> socket.socket:
     """Listen at ``path``. What is there is removed only once a connection has been refused: then nobody listens."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise StartError(f"{name_of(path)} is no socket: move it away")
         try:
-            alive = is_alive(path)
+            alive = is_alive(folder)
         except SilentError:
             alive = True
         if alive:
@@ -132,19 +140,6 @@ def _note_crash(folder: bytes) -> None:
 # ---------------------------------------------------------------- looking at a daemon from outside
 
 
-def is_held(folder: bytes, kind: str) -> bool:
-    """Whether somebody holds the lock file ``kind`` (`lock`: a daemon's life; `start`: a start under way)."""
-    return is_locked(file_of(folder, kind))
-
-
-def process_on_file(folder: bytes) -> tuple[int, bytes] | None:
-    """The daemon's process number and its start as its pid file says, when such a process really runs."""
-    number, _, began = _read_small(file_of(folder, "pid")).partition(b" ")
-    if not number.isdigit() or not began or start_of(int(number)) != began:
-        return None
-    return int(number), began
-
-
 def other_sockets(folder: bytes) -> list[bytes]:
     """Sockets of other builds in the runtime folder; what only has such a name is somebody else's."""
     try:
@@ -177,16 +172,3 @@ def refuses(path: bytes) -> bool:
     finally:
         probe.close()
     return False
-
-
-__all__ = [
-    "AbsentError",
-    "Instance",
-    "StartError",
-    "TakenError",
-    "is_held",
-    "other_sockets",
-    "process_on_file",
-    "refuses",
-    "take_place",
-]

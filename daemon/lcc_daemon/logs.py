@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import logging
 import logging.handlers
 import os
+import queue
 import re
+import threading
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +20,7 @@ from lcc.private_files import make_private_folder, open_regular
 FILE_BYTES = 5 * 1024 * 1024
 FILES_KEPT = 3
 MOST_FRAMES = 30
+MOST_LINES_WAITING = 10_000
 _OUR_LINE = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \d+ [A-Z]+ ")
 _TORN_LINE = re.compile(rb"[\d :,-]*[A-Z]*")
 """The start of a line that a full disk cut off."""
@@ -54,6 +58,43 @@ def open_log(file: Path, file_bytes: int = FILE_BYTES, level: int = logging.INFO
     log.setLevel(level)
     log.propagate = False
     return log
+
+
+class WriteBehind(logging.Handler):
+    """Hands lines to a thread of its own, so that a disk that hangs holds up nobody who has something to say."""
+
+    def __init__(self, target: logging.Handler) -> None:
+        super().__init__()
+        self._lines: queue.Queue[logging.LogRecord | threading.Event] = queue.Queue(MOST_LINES_WAITING)
+        self._target = target
+        threading.Thread(target=self._write, name="lcc-log", daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with contextlib.suppress(queue.Full):  # a line that cannot be written is lost
+            self._lines.put_nowait(record)
+
+    def flush(self, seconds: float = 0.0) -> None:
+        """Wait until all lines so far are written, for so many seconds at most."""
+        written = threading.Event()
+        with contextlib.suppress(queue.Full):
+            self._lines.put(written, timeout=seconds)
+            written.wait(seconds)
+
+    def _write(self) -> None:
+        while True:
+            line = self._lines.get()
+            if isinstance(line, threading.Event):
+                line.set()
+            else:
+                self._target.handle(line)
+
+
+def write_behind(log: logging.Logger) -> WriteBehind:
+    """Have the log's one handler write in a thread of its own from now on."""
+    (target,) = log.handlers
+    behind = WriteBehind(target)
+    log.handlers[:] = [behind]
+    return behind
 
 
 def open_fault_log(file: Path) -> io.TextIOWrapper:

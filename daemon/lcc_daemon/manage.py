@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from lcc.config import config_file, state_folder
+from lcc.config import ConfigError, config_file, load_config, state_folder
 from lcc_daemon.keepers import read_hook_times
-from lcc_daemon.lifecycle import is_held, other_sockets, process_on_file
+from lcc_daemon.lifecycle import other_sockets
 from lcc_daemon.protocol import BUILD, HEADER_LIMIT, HOOKS, PROTOCOL, frame
 from lcc_daemon.saved import SavedBytes
 from lcc_hook.client import (
@@ -27,12 +27,15 @@ from lcc_hook.client import (
     receive,
     socket_path,
 )
+from lcc_hook.files import is_locked
 from lcc_hook.places import environment_state
-from lcc_hook.processes import end_process
-from lcc_hook.starter import StartLock, make_folder, start_daemon, wakes_up
+from lcc_hook.processes import end_process, peer_pid, start_of
+from lcc_hook.starter import StartLock, file_of, known_process, start_daemon, unusable, wakes_up
 
 ANSWER_SECONDS = 5.0
-STOP_SECONDS = 15.0
+STOP_SECONDS = 20.0
+"""Longer than a daemon takes for its end, which has a limit of its own."""
+START_LOCK_SECONDS = 5.0
 
 Status = dict[str, Any]
 
@@ -50,8 +53,9 @@ def status(folder: bytes, env: Mapping[str, str]) -> Status:
         "protocol": PROTOCOL,
         "socket": name_of(socket_path(folder)),
         "runtime_folder": name_of(folder),
-        "log": str(state / "daemon.log"),
-        "config": str(config_file(env)),
+        "log": name_of(os.fsencode(state / "daemon.log")),
+        "config": name_of(os.fsencode(config_file(env))),
+        "config_problem": _config_problem(env),
         "hooks": {command: times[command] for command in HOOKS if command in times},
         "bytes_saved": {"today": saved["today"], "ever": saved["ever"]},
         "environment": environment_state(folder, {os.fsencode(key): os.fsencode(env[key]) for key in env}),
@@ -70,7 +74,7 @@ def status(folder: bytes, env: Mapping[str, str]) -> Status:
         return {**found, "state": "unresponsive", "problem": gave.say, **_process(folder)}
     except AbsentError:
         pass
-    if is_held(folder, "start") or is_held(folder, "lock"):
+    if is_locked(file_of(folder, "start")) or is_locked(file_of(folder, "lock")):
         return {**found, "state": "starting", **_process(folder)}
     for path in other_sockets(folder):
         other = greeting_of(path)
@@ -79,15 +83,25 @@ def status(folder: bytes, env: Mapping[str, str]) -> Status:
     return found
 
 
-def _ask_status(folder: bytes) -> Status:
-    line = connect(socket_path(folder))
+def _config_problem(env: Mapping[str, str]) -> str | None:
     try:
-        try:
-            greet(line)
-        except SilentError:
-            if not wakes_up(line):
-                raise
-        line.settimeout(ANSWER_SECONDS)
+        load_config(env)
+    except ConfigError as error:
+        return name_of(str(error).encode("utf-8", "surrogateescape"))
+    return None
+
+
+def _ask_status(folder: bytes) -> Status:
+    try:
+        line = connect(socket_path(folder))
+        greet(line)
+    except SilentError as silent:
+        woken = wakes_up(silent, folder)
+        if woken is None:
+            raise
+        line = woken
+    line.settimeout(ANSWER_SECONDS)
+    try:
         body = _simple_request(line, "status")
     except TimeoutError:
         raise SilentError(line) from None
@@ -100,7 +114,7 @@ def _ask_status(folder: bytes) -> Status:
 
 
 def _process(folder: bytes) -> Status:
-    known = process_on_file(folder)
+    known = known_process(folder)
     return {} if known is None else {"pid": known[0]}
 
 
@@ -126,69 +140,86 @@ def greeting_of(path: bytes) -> str | None:
     return f"build {name_of(words[2])}, protocol {name_of(words[1])}, pid {name_of(words[3])}"
 
 
-def ask_to_stop(path: bytes) -> str:
-    """Ask the daemon at ``path``, of whatever build, to finish its work and go. Returns what it is."""
+def ask_to_stop(path: bytes) -> tuple[str, int | None]:
+    """Ask the daemon at ``path``, of whatever build, to finish its work and go. Returns what and which it is."""
     try:
         line = connect(path)
         line.settimeout(ANSWER_SECONDS)
         words = bytes(receive(line, HEADER_LIMIT))
+        pid = peer_pid(line)
         _simple_request(line, "stop")
         line.close()
-    except (AbsentError, GiveUpError, OSError) as error:
-        return f"no answer ({type(error).__name__})"
-    return name_of(words)
+    except (AbsentError, SilentError, GiveUpError, OSError) as error:
+        return f"no answer ({type(error).__name__})", None
+    return name_of(words), pid
 
 
 def start(folder: bytes, env: Mapping[bytes, bytes]) -> tuple[str, int]:
     """Start it where it is not running. Returns what happened in words, and its pid. Raises GiveUpError."""
-    before = process_on_file(folder)
+    before = known_process(folder)
     with contextlib.suppress(FileNotFoundError):
         check_folder(folder)
     try:
         start_daemon(folder, dict(env), by_hand=True)
     except SilentError:
         raise GiveUpError("unresponsive", "a daemon is there and does not answer: run lcc-daemon restart") from None
-    now = process_on_file(folder)
+    now = known_process(folder)
     pid = now[0] if now else 0
     return ("already running" if before is not None and before == now else "started"), pid
 
 
 def stop(folder: bytes, everything: bool = False) -> str:
-    """End the daemon, and return only when its process is gone. Fine when there is none. Raises GiveUpError."""
+    """End the daemon, and return only when its process is gone. Fine when there is none. Raises GiveUpError.
+
+    ``everything``: those of other builds too. Bounded: what does not end when it is asked to is killed.
+    """
     try:
         check_folder(folder)
     except FileNotFoundError:
         return "not running"
     if everything:
-        for path in other_sockets(folder):
-            ask_to_stop(path)
-    make_folder(folder)
-    with StartLock(folder):  # nobody starts one while this one is ended
-        known = process_on_file(folder)
-        try:
-            line = connect(socket_path(folder))
-            greet(line)
-            line.settimeout(ANSWER_SECONDS)
-            _simple_request(line, "stop")
-            line.close()
-        except AbsentError:
-            if known is None:
-                return "not running"
-        except (SilentError, TimeoutError):
-            if known is None:
-                raise GiveUpError("unresponsive", "it does not answer, and its process is not known") from None
-            if end_process(*known):
-                return f"ended (pid {known[0]}, which did not answer)"
-            raise GiveUpError("unresponsive", f"pid {known[0]} does not answer and cannot be ended") from None
-        return _wait_until_gone(folder, known)
+        pids = [pid for _, pid in map(ask_to_stop, other_sockets(folder)) if pid is not None]
+        for pid, began in [(pid, start_of(pid)) for pid in pids]:
+            _wait_until_gone(pid, began)
+    try:
+        with StartLock(folder, START_LOCK_SECONDS):  # nobody starts one while this one is ended
+            return _stop_ours(folder)
+    except OSError as error:
+        raise unusable(folder, error) from None
 
 
-def _wait_until_gone(folder: bytes, known: tuple[int, bytes] | None) -> str:
+def _stop_ours(folder: bytes) -> str:
+    known = known_process(folder)
+    try:
+        line = connect(socket_path(folder))
+        pid = greet(line)
+        began = start_of(pid)
+        line.settimeout(ANSWER_SECONDS)
+        _simple_request(line, "stop")
+        line.close()
+    except AbsentError:
+        if known is None:
+            return "not running"
+        return _end(known, "was on its way out")  # it has lost its socket, or takes no more calls
+    except (SilentError, TimeoutError):
+        if known is None:
+            raise GiveUpError("unresponsive", "it does not answer, and its process is not known") from None
+        return _end(known, "did not answer")
+    if _wait_until_gone(pid, began):
+        return f"stopped (pid {pid})"
+    return _end((pid, began), "took too long to finish")
+
+
+def _end(known: tuple[int, bytes], why: str) -> str:
+    if end_process(*known):
+        return f"ended (pid {known[0]}, which {why})"
+    raise GiveUpError("unresponsive", f"pid {known[0]} {why} and cannot be ended")
+
+
+def _wait_until_gone(pid: int, began: bytes) -> bool:
     until = time.monotonic() + STOP_SECONDS
-    while time.monotonic() < until:
-        if process_on_file(folder) is None and not is_held(folder, "lock"):
-            return f"stopped (pid {known[0]})" if known else "stopped"
+    while start_of(pid) == began and began:
+        if time.monotonic() > until:
+            return False
         time.sleep(0.02)
-    if known is not None and end_process(*known):
-        return f"ended (pid {known[0]}, which took too long to finish)"
-    raise GiveUpError("unresponsive", "it was asked to stop and did not")
+    return True

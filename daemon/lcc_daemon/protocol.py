@@ -18,8 +18,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import struct
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -30,7 +28,6 @@ __all__ = ["BUILD", "FRAME_LIMIT", "HEADER_LIMIT", "PROTOCOL"]
 
 Status = Literal["ok", "error", "wait", "lend"]
 
-ON_LINUX: bool = sys.platform.startswith("linux")
 PIECE = 1 << 20
 MOST_FIELDS = 200
 MANAGING = frozenset(("status", "stop"))
@@ -142,16 +139,3 @@ async def send(line: socket.socket, answer: Answer) -> None:
     for part in answer.frames():
         if part:  # whoever has all of its answer may be gone before an empty part is sent
             await loop.sock_sendall(line, part)
-
-
-def peer_uid(line: socket.socket) -> int | None:
-    """Who is at the other end; None where the system does not say, which the caller must refuse."""
-    try:
-        if ON_LINUX:
-            found = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-            return int(struct.unpack("3i", found)[1])
-        # macOS and the BSDs: LOCAL_PEERCRED (level 0, option 1) gives struct xucred: version, uid, …
-        version, uid = struct.unpack_from("=II", line.getsockopt(0, 1, 76))
-        return int(uid) if version == 0 else None
-    except (OSError, struct.error):
-        return None

@@ -32,13 +32,15 @@ from lcc_daemon.protocol import (
     greeting,
     parse_header,
     parse_lent,
-    peer_uid,
     read_frame,
     send,
 )
 from lcc_daemon.stats import Stats
+from lcc_hook.client import peer_uid
 
 MOST_CONNECTIONS = 1024
+OVERLOADED = failure("overloaded", "the daemon has too much to do just now: try again, or run lcc-daemon restart")
+SELDOM_SECONDS = 60.0
 BODY_BYTES_A_SECOND = 8 * 1024 * 1024
 """A body may take this long on top of the deadline; a local peer is a hundred times faster."""
 SEND_SECONDS = 30.0
@@ -76,6 +78,7 @@ class Server:
         *,
         workers: int = 4,
         receive_seconds: float = 5.0,
+        most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         self._handler = handler
         self._status = status
@@ -85,7 +88,11 @@ class Server:
         self._receive_seconds = receive_seconds
         self._pool = self._new_pool()
         self._abandoned: set[Future[Answer]] = set()
+        self._most_connections = most_connections
         self._tasks: set[asyncio.Task[None]] = set()
+        self._silent: dict[asyncio.Task[None], None] = {}
+        """Connections that have not asked for anything yet, the oldest first."""
+        self._said_seldom = -SELDOM_SECONDS
         self._stopping = asyncio.Event()
         self.calls: set[Call] = set()
         self.last_active = time.monotonic()
@@ -121,28 +128,62 @@ class Server:
         while True:
             try:
                 line, _ = await loop.sock_accept(listener)
+                self._admit(line)
             except OSError as error:  # out of file descriptors: let some go first
-                self._log.warning("accept failed: %s", error.strerror)
+                self._seldom(f"accept failed: {error.strerror}")
+                self._drop_the_longest_silent()
                 await asyncio.sleep(0.1)
-                continue
-            line.setblocking(False)
-            peer = peer_uid(line)
-            if peer != os.geteuid():
-                self._refuse(f"a client of another user ({'unknown' if peer is None else peer})")
-                line.close()
-                continue
-            if len(self._tasks) >= MOST_CONNECTIONS:
-                self._refuse(f"more than {MOST_CONNECTIONS} clients at once")
-                line.close()
-                continue
-            task = asyncio.create_task(self._connection(line))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            except Exception as error:  # whatever it is, who comes next is served
+                self._seldom(f"accept failed: {failure_of(error)}")
+                await asyncio.sleep(0.1)
+
+    def _admit(self, line: socket.socket) -> None:
+        """Have a connection served. Where there are too many, the one that has said nothing for longest gives way."""
+        line.setblocking(False)
+        peer = peer_uid(line)
+        if peer != os.geteuid():
+            self._refuse(f"a client of another user ({'unknown' if peer is None else peer})")
+            line.close()
+            return
+        if len(self._tasks) >= self._most_connections and not self._drop_the_longest_silent():
+            self._refuse(f"more than {self._most_connections} clients at once")
+            with contextlib.suppress(OSError):  # it fits into the socket's buffer, or nobody reads
+                line.send(greeting(os.getpid()) + b"".join(OVERLOADED.frames()))
+            line.close()
+            return
+        task = asyncio.create_task(self._connection(line))
+        self._tasks.add(task)
+        self._silent[task] = None
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._silent.pop(task, None)
+
+    def _drop_the_longest_silent(self) -> bool:
+        """End the oldest connection that has not asked for anything. False where each has."""
+        for task in self._silent:
+            self._seldom("too many clients: one that asked for nothing had to go")
+            self._forget(task)
+            task.cancel()
+            return True
+        return False
+
+    def _seldom(self, what: str) -> None:
+        """Refuse, and say so in the log once in a while: this comes a thousand times or never."""
+        self._stats.refused += 1
+        now = time.monotonic()
+        if now - self._said_seldom >= SELDOM_SECONDS:
+            self._said_seldom = now
+            self._log.warning("refused: %s", what)
 
     async def _connection(self, line: socket.socket) -> None:
         """Greet, read one request, serve it, answer. Whatever goes wrong ends here."""
         try:
             header = await self._header(line)
+            task = asyncio.current_task()
+            if task is not None:
+                self._silent.pop(task, None)
             if header is None:
                 return
             try:

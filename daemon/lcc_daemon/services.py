@@ -47,25 +47,30 @@ class Priority:
     """Lets whoever is served go before work that nobody waits for."""
 
     def __init__(self) -> None:
-        self._serving = 0
+        self._serving: set[object] = set()
+        self._endless: set[object] = set()
+        """Those that such work has waited for in vain: it does so once."""
         self._changed = threading.Condition()
 
     @contextmanager
     def serving(self) -> Iterator[None]:
         """While a request is served."""
+        request = object()
         with self._changed:
-            self._serving += 1
+            self._serving.add(request)
         try:
             yield
         finally:
             with self._changed:
-                self._serving -= 1
+                self._serving.discard(request)
+                self._endless.discard(request)
                 self._changed.notify_all()
 
     def give_way(self) -> None:
         """Wait until nobody is served, with a limit."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._serving, GIVE_WAY_SECONDS)
+            if not self._changed.wait_for(lambda: self._serving <= self._endless, GIVE_WAY_SECONDS):
+                self._endless |= self._serving
 
 
 @dataclass(frozen=True, eq=False)

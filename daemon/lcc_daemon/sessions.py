@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -32,6 +32,7 @@ CHECKED_TAIL = 4096
 ANNOUNCE_BYTES = 64 * 1024
 """A transcript is passed on once it has grown by a tenth and this much: the cost stays linear in the session."""
 RECHECK_SECONDS = 60.0
+READ_SECONDS = 10.0
 
 
 class SessionFileError(Exception):
@@ -51,6 +52,8 @@ class Followed:
     lock: threading.Lock = field(default_factory=threading.Lock)
     announced: int = 0
     """How much had been fed when the whole transcript was last passed on."""
+    has_folder: bool = False
+    """Whether the file's folder was there when it was last looked for."""
 
     def catch_up(self) -> None:
         """Feed what was appended; a file that was replaced, cut or rewritten is read from its start again.
@@ -105,6 +108,7 @@ class Sessions:
         self._guard = threading.Lock()
         self._changed: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._reading: dict[str, asyncio.Task[None]] = {}
 
     def follow(self, session_id: str, path: Path) -> None:
         """Follow a session; beyond a number of them, the one that changed longest ago is let go."""
@@ -168,31 +172,42 @@ class Sessions:
 
     async def watch(self) -> None:
         """Keep the followed sessions' state warm until cancelled."""
-        from watchfiles import awatch
-
         self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
         while True:
             self._changed.clear()
-            with self._guard:
-                wanted = {str(each.path): key for key, each in self._followed.items()}
-            # os.path.isdir says False where Path.is_dir raises: for a name that no folder can have
-            folders = sorted({os.path.dirname(path) for path in wanted if os.path.isdir(os.path.dirname(path))})
-            await asyncio.gather(*(asyncio.to_thread(self.read_ahead, key) for key in wanted.values()))
-            if not folders:  # a session's folder comes with its first prompt
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), RECHECK_SECONDS if wanted else None)
-                continue
             try:
-                async for batch in awatch(
-                    *folders, recursive=False, stop_event=self._changed, watch_filter=None, step=200, debounce=2000
-                ):
-                    for path in {path for _, path in batch}:
-                        if path in wanted:
-                            await asyncio.to_thread(self.read_ahead, wanted[path])
-            except (OSError, RuntimeError) as error:  # a folder went away, or the system gives no more watches
+                await self._watch_until_changed(self._changed)
+            except Exception as error:  # a folder went away, or the system gives no more watches
                 self._log.warning("watching failed: %s", failure_of(error))
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), 60)
+                    await asyncio.wait_for(self._changed.wait(), RECHECK_SECONDS)
+
+    async def _watch_until_changed(self, changed: asyncio.Event) -> None:
+        """Read ahead what is followed, until something else is followed."""
+        from watchfiles import awatch
+
+        with self._guard:
+            wanted = {str(each.path): key for key, each in self._followed.items()}
+        await self._read(wanted.values())
+        with self._guard:
+            folders = sorted({str(each.path.parent) for each in self._followed.values() if each.has_folder})
+        if not folders:  # a session's folder comes with its first prompt
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), RECHECK_SECONDS if wanted else None)
+            return
+        async for batch in awatch(
+            *folders, recursive=False, stop_event=changed, watch_filter=None, step=200, debounce=2000
+        ):
+            await self._read({wanted[path] for _, path in batch if path in wanted})
+
+    async def _read(self, keys: Iterable[str]) -> None:
+        """Have sessions read ahead, each in a thread of its own; one on a disk that hangs is not waited for."""
+        for key in keys:
+            if key not in self._reading:
+                self._reading[key] = task = asyncio.create_task(_in_thread(self.read_ahead, key))
+                task.add_done_callback(lambda task, key=key: self._reading.pop(key))  # type: ignore[misc]
+        if self._reading:
+            await asyncio.wait(self._reading.values(), timeout=READ_SECONDS)
 
     def read_ahead(self, session_id: str) -> None:
         """Parse what was appended, before anybody asks. A file that cannot be read is let go."""
@@ -201,6 +216,7 @@ class Sessions:
         if followed is None:
             return
         try:
+            followed.has_folder = followed.path.parent.is_dir()
             if not followed.path.exists():  # a session's file comes with its first prompt
                 return
             followed.catch_up()
@@ -211,6 +227,19 @@ class Sessions:
                 with followed.lock:
                     transcript = followed.reader.transcript()
                 self._caught_up(session_id, transcript)
-        except (SessionFileError, TranscriptError, OSError, ValueError) as error:
-            self._log.warning("a session is not followed any more: %s", type(error).__name__)
+        except Exception as error:
+            self._log.warning("a session is not followed any more: %s", failure_of(error))
             self.unfollow(session_id)
+
+
+async def _in_thread(job: Callable[[str], None], key: str) -> None:
+    """Run ``job`` in a thread that nothing waits for at the end. It must raise nothing."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def run() -> None:
+        job(key)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(done.set)
+
+    threading.Thread(target=run, name="lcc-read", daemon=True).start()
+    await done.wait()

@@ -6,7 +6,8 @@ no daemon answers stands in ``starter.py`` beside it and is compiled only then. 
 older systems (3.8 and up). The rules for the runtime folder and the socket's name live here, and the daemon
 imports them from here, since this file can import nothing.
 
-Whatever goes wrong, it exits 0 within its time: ``compact`` then prints a plan that hands over to Claude Code.
+Whatever goes wrong, it exits 0 within its time: ``compact`` then prints a plan that hands over to Claude Code. That
+needs nothing that is not loaded yet, since on a slow machine there is no time left to load it.
 """
 
 import _signal  # type: ignore[import-not-found]
@@ -35,6 +36,13 @@ PATH_LIMIT = 103
 BUDGET = 1.5
 BUDGET_FOR_EACH_MB = 0.1
 """Seconds for a call to a warm daemon, and what each MB of stdin adds. LCC_BUDGET_MS replaces the first."""
+START_BUDGET = 8.0
+"""Seconds for a call that must start the daemon first. LCC_START_BUDGET_MS replaces it."""
+LONGEST_BUDGET_MS = 3_600_000
+LAST_WORDS = 2.0
+"""Seconds after the end of a call's time in which its hand-over is printed in the usual way; then at once."""
+PRINTING = 20.0
+"""Seconds in which whoever reads must have taken the answer."""
 GREETING_WAIT = 0.3
 """Seconds after which a daemon that accepted a connection and says nothing is looked at more closely."""
 FORWARDED = (b"LCC_", b"TYPESAFE_", b"LAYA_", b"CLAUDE_PLUGIN_DATA", b"CLAUDE_PLUGIN_OPTION_", b"SSL_CERT_")
@@ -62,15 +70,33 @@ class AbsentError(Exception):
 
 
 class SilentError(Exception):
-    """Something accepted ``line`` and does not greet."""
+    """Something listens and does not greet. ``line`` leads to it, None where not even a connection was taken."""
 
-    def __init__(self, line: "socket.socket") -> None:
+    def __init__(self, line: "socket.socket | None") -> None:
         super().__init__()
         self.line = line
 
 
+class Hook:
+    """The hook's call that this process is, if it is one. ``phase``: asking, late (its time is over), printing."""
+
+    command = ""
+    phase = ""
+
+
 def _ring(number: int, frame: object) -> None:
-    raise OutOfTimeError
+    if Hook.phase in ("", "asking"):
+        if Hook.phase:
+            Hook.phase = "late"
+            _signal.setitimer(_signal.ITIMER_REAL, LAST_WORDS)
+        raise OutOfTimeError
+    if Hook.phase == "printing":  # the alarm of the call itself may ring just then
+        Hook.phase = "printing too long"
+        _signal.setitimer(_signal.ITIMER_REAL, PRINTING)
+        return
+    if Hook.phase == "late":
+        say_and_end(*excuse(Hook.command, OutOfTimeError()))
+    posix._exit(0)
 
 
 def arm(seconds: float) -> None:
@@ -139,17 +165,37 @@ def name_of(path: bytes) -> str:
 
 
 def connect(path: bytes) -> "socket.socket":
-    """A connection, not greeted yet. Raises AbsentError or GiveUpError."""
+    """A connection to a process of ours, not greeted yet. Raises AbsentError, SilentError or GiveUpError."""
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    line.settimeout(GREETING_WAIT)
     try:
         check_folder(path.rpartition(b"/")[0])
         line.connect(path)
     except (FileNotFoundError, ConnectionRefusedError):
         line.close()
         raise AbsentError from None
+    except (BlockingIOError, socket.timeout):  # noqa: UP041 - so many wait already that it takes no more
+        line.close()
+        raise SilentError(None) from None
     except OSError as error:  # a refused permission is not "stale": nothing is started, nothing removed
         raise GiveUpError("no-access", f"{name_of(path)} cannot be reached: {error.strerror}") from None
+    peer = peer_uid(line)
+    if peer != posix.geteuid():
+        who = "an unknown user" if peer is None else f"user {peer}"
+        raise GiveUpError("foreign-daemon", f"{who} listens at {name_of(path)}: set LCC_RUNTIME_DIR to another folder")
     return line
+
+
+def peer_uid(line: "socket.socket") -> "int | None":
+    """Whose process is at the other end; None where the system does not say, which must be refused."""
+    try:
+        if hasattr(socket, "SO_PEERCRED"):  # Linux: process, user and group, four bytes each
+            return int.from_bytes(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8], sys.byteorder)
+        # macOS and the BSDs: LOCAL_PEERCRED (level 0, option 1) gives struct xucred: version, uid, …
+        found = line.getsockopt(0, 1, 76)
+        return int.from_bytes(found[4:8], sys.byteorder) if found[:4] == b"\0\0\0\0" else None
+    except OSError:
+        return None
 
 
 def greet(line: "socket.socket", seconds: float = GREETING_WAIT) -> int:
@@ -267,6 +313,17 @@ def write_out(fd: int, data: "bytes | bytearray") -> None:
         view = view[posix.write(fd, view) :]
 
 
+def seconds_in(env: "dict[bytes, bytes]", name: bytes, usual: float) -> float:
+    """A time that a variable gives in ms; unset, empty and 0 mean the usual one."""
+    text = env.get(name, b"").strip()
+    if text.strip(b"0") == b"":
+        return usual
+    if not text.isdigit() or len(text) > 9 or int(text) > LONGEST_BUDGET_MS:
+        what = f"{name.decode()} is {name_of(text[:40])!r}"
+        raise GiveUpError("config", f"{what}: give a whole number of milliseconds, {LONGEST_BUDGET_MS} at most")
+    return int(text) / 1000
+
+
 def slow_path() -> object:
     """``starter.py``, loaded so that its ``from lcc_hook.client import …`` finds this running file."""
     if __name__ == "__main__":
@@ -279,16 +336,24 @@ def slow_path() -> object:
 
 
 def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearray]":
-    """One call: connect, read stdin, send, receive; where no daemon answers, what ``starter.py`` does about it."""
-    silent = line = refused = None
-    folder = runtime_folder(env)
+    """One call: connect, read stdin, send, receive; where no daemon answers, what ``starter.py`` does about it.
+
+    Returns what to say on stderr, and the bytes for stdout.
+    """
+    line: socket.socket | None = None
+    silent = refused = None
+    folder, budget, start_budget = b"", BUDGET, START_BUDGET
     try:
+        budget = seconds_in(env, b"LCC_BUDGET_MS", BUDGET)
+        start_budget = seconds_in(env, b"LCC_START_BUDGET_MS", START_BUDGET)
+        folder = runtime_folder(env)
         line = connect(socket_path(folder))
     except AbsentError:
         pass
+    except SilentError as found:
+        silent = found
     except GiveUpError as gave:
         refused = gave
-    budget = int(env.get(b"LCC_BUDGET_MS", b"0")) / 1000 or BUDGET
     arm(budget)
     chunks = read_stdin()
     if refused:  # said only now: who still writes to us would see a broken pipe, and not the reason
@@ -301,28 +366,73 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
             return ask(line, header, chunks, env)
         except AbsentError:
             pass
-        except SilentError:
-            silent = line
+        except SilentError as found:
+            silent = found
+    arm(start_budget)  # before anything is loaded: that alone takes seconds on a machine with too much to do
     from_starter: tuple[str, bytes | bytearray] = slow_path().serve(  # type: ignore[attr-defined]
-        command, folder, env, header, chunks, silent
+        command, folder, env, header, chunks, silent, start_budget
     )
     return from_starter
 
 
+def excuse(command: str, error: BaseException) -> "tuple[str, bytes]":
+    """Why nothing was done, for stderr and in the form that Claude Code shows for this command."""
+    if isinstance(error, GiveUpError):
+        reason, why = error.reason, error.say
+    elif isinstance(error, OutOfTimeError):
+        reason, why = "out-of-time", "no answer in time; see lcc-daemon status"
+    elif isinstance(error, SilentError):
+        reason, why = "unresponsive", "the daemon does not answer: run lcc-daemon restart"
+    elif isinstance(error, AbsentError):
+        reason, why = "start-failed", "the daemon went as it came: see lcc-daemon logs"
+    else:
+        reason, why = "client-error", f"{type(error).__name__} in the hook client: {error}"
+    why = " ".join(why.split())
+    out = ""
+    if command == "compact":
+        say = quoted(f"left to the built-in summary: {why}")
+        out = f'{{"v":1,"action":"hand-over","reason":{quoted(reason)},"say":{say}}}'
+    elif command == "session-start":
+        out = f'{{"systemMessage":{quoted(f"lcc: {why}")}}}'
+    return f"lcc: {why}\n", out.encode()
+
+
+def quoted(text: str) -> str:
+    """A JSON string. Loading ``json`` for it would cost more than all else."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    numbers = [units[place] << 8 | units[place + 1] for place in range(0, len(units), 2)]
+    return '"' + "".join(chr(n) if 31 < n < 127 and n not in (34, 92) else f"\\u{n:04x}" for n in numbers) + '"'
+
+
+def say_and_end(say: str, out: "bytes | bytearray") -> None:
+    """Print the answer, once, and end: whoever does not read it is not waited for without an end."""
+    Hook.phase = "printing"
+    arm(PRINTING)
+    try:
+        write_out(1, out)
+        write_out(2, say.encode("utf-8", "replace"))
+    finally:
+        posix._exit(0)  # a hook never fails, and there is nothing to tidy up that takes a millisecond
+
+
 def main(words: "list[str]") -> None:
-    command = words[0] if words else ""
+    Hook.command = words[0] if words else ""
+    Hook.phase = "asking"
     arm(BUDGET)
     try:
-        say, out = run(command, posix.environ)
-        write_out(1, out)
-        write_out(2, say.encode())
-    except Exception as error:
-        arm(1.0)
-        slow_path().fail(command, error)  # type: ignore[attr-defined]
+        try:
+            say, out = run(Hook.command, posix.environ)
+            Hook.phase = "printing"  # within the `try`: until then the alarm may ring
+        except Exception as error:
+            Hook.phase = "late"
+            say, out = excuse(Hook.command, error)
+    except OutOfTimeError as error:  # it rang while another error was looked at
+        say, out = excuse(Hook.command, error)
+    say_and_end(say, out)
 
 
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
     finally:
-        posix._exit(0)  # a hook never fails, and there is nothing to tidy up that takes a millisecond
+        posix._exit(0)

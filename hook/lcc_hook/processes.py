@@ -59,6 +59,59 @@ def progress_of(pid: int) -> "tuple[bytes, bytes]":
     return state[:1], used.strip()
 
 
+def is_stopped(pid: "int | None") -> bool:
+    """Whether the process does nothing until somebody wakes it: Ctrl-Z, or a debugger."""
+    return pid is not None and progress_of(pid)[0] in (b"T", b"t")
+
+
+class Watch:
+    """Looks at a process again and again: does it do anything? One that is not known does nothing."""
+
+    def __init__(self, pid: "int | None") -> None:
+        self.pid = pid
+        self.seen = self.look()
+        self.since = time.monotonic()
+
+    def look(self) -> "tuple[bytes, bytes]":
+        return (b"", b"") if self.pid is None else progress_of(self.pid)
+
+    def is_hung(self, seconds: float) -> bool:
+        """Whether it is stopped, or has neither worked nor waited for a processor for so long."""
+        found = self.look()
+        if found[0] in (b"T", b"t"):
+            return True
+        now = time.monotonic()
+        if found != self.seen or found[0] == b"R":
+            self.seen, self.since = found, now
+        return now - self.since >= seconds
+
+
+def lock_holder(path: bytes) -> "int | None":
+    """Who holds the lock file ``path``, where the system tells (Linux); None where nobody does."""
+    try:
+        wanted = b":%d " % os.stat(path).st_ino
+        with open("/proc/locks", "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        words = line.split()
+        if len(words) > 5 and words[1] == b"FLOCK" and words[3] == b"WRITE" and wanted in line and words[4].isdigit():
+            return int(words[4]) or None  # 0: a process of another container
+    return None
+
+
+def is_ours(pid: int) -> bool:
+    """Whether a process is a daemon of this user's."""
+    try:
+        owner = os.stat(f"/proc/{pid}").st_uid
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read()
+    except OSError:
+        return False
+    return owner == os.geteuid() and (b"lcc_daemon" in words or b"lcc-daemon" in words)
+
+
 def start_of(pid: int) -> bytes:
     """When the process began, in the system's own words; empty where it is gone or only waits to be buried."""
     if ON_LINUX:

@@ -5,8 +5,8 @@ one winner, whoever asks. Standard library only; runs on Python 3.8 and up.
 """
 
 import fcntl
-import json
 import os
+import re
 import signal
 import time
 
@@ -15,7 +15,6 @@ from lcc_hook.client import (
     PROTOCOL,
     AbsentError,
     GiveUpError,
-    OutOfTimeError,
     SilentError,
     arm,
     ask,
@@ -24,20 +23,29 @@ from lcc_hook.client import (
     greet,
     name_of,
     socket_path,
-    write_out,
 )
-from lcc_hook.files import modified, read_small, remove, write_small
+from lcc_hook.files import is_locked, modified, read_small, remove, write_small
 from lcc_hook.places import interpreter
-from lcc_hook.processes import TERM_WAIT, end_process, peer_pid, progress_of, start_of
+from lcc_hook.processes import (
+    TERM_WAIT,
+    Watch,
+    end_process,
+    is_ours,
+    is_stopped,
+    lock_holder,
+    peer_pid,
+    start_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _socket
 
-START_BUDGET = 8.0
-"""Seconds for a call that must start the daemon first. LCC_START_BUDGET_MS replaces it."""
 SECOND_WAIT = 2.0
 """Seconds in which a silent daemon must show that it does something, unless the system says that it is stopped."""
+HOLDER_WAIT = 3.0
+"""The same, for one that has the place and cannot be reached."""
+LOOK_AGAIN = 0.03
 BACK_OFF = (3, 60.0, 300.0)
 """After so many crashes within so many seconds, stay down for so many seconds."""
 STARTING_COMMANDS = ("compact", "session-start", "pre-compact")
@@ -53,13 +61,12 @@ def serve(
     env: "dict[bytes, bytes]",
     header: bytes,
     chunks: "list[bytes]",
-    silent: "_socket.socket | None",
+    silent: "SilentError | None",
+    budget: float,
 ) -> "tuple[str, bytes | bytearray]":
-    """Finish a call that no daemon answered. ``silent`` is the line to one that hangs, else None."""
+    """Finish a call that no daemon answered, within ``budget`` seconds. ``silent``: one is there and does not greet."""
     if command not in STARTING_COMMANDS:
         return "", b""
-    budget = int(env.get(b"LCC_START_BUDGET_MS", b"0")) / 1000 or START_BUDGET
-    arm(budget)
     words = b""
     if command == "session-start":
         from lcc_hook.environment import prepare
@@ -70,13 +77,17 @@ def serve(
             if leave_to_a_child():
                 return "", words
             arm(4 * budget)
+    line = None
     if silent is not None:
-        if wakes_up(silent):
-            return ask(silent, header, chunks, env)
-        end_hung(folder, peer_pid(silent))
-    start_daemon(folder, env)
-    line = connect(socket_path(folder))
-    greet(line)
+        try:
+            line = wakes_up(silent, folder)
+            if line is None:
+                end_hung(folder, silent)
+        except AbsentError:  # it let go of the line, or somebody else has ended it
+            pass
+    if line is None:
+        start_daemon(folder, env)
+        line = greeted(None, folder, budget)  # the alarm ends it before
     say, body = ask(line, header, chunks, env)
     return say, body or words
 
@@ -92,41 +103,33 @@ def leave_to_a_child() -> bool:
     return False
 
 
-def fail(command: str, error: BaseException) -> None:
-    """Say in one line why nothing was done, in the form that Claude Code shows for this command."""
-    if isinstance(error, GiveUpError):
-        reason, why = error.reason, error.say
-    elif isinstance(error, OutOfTimeError):
-        reason, why = "out-of-time", "no answer in time; see lcc-daemon status"
-    elif isinstance(error, SilentError):
-        reason, why = "unresponsive", "the daemon does not answer: run lcc-daemon restart"
-    elif isinstance(error, AbsentError):
-        reason, why = "start-failed", "the daemon went as it came: see lcc-daemon logs"
-    else:
-        reason, why = "client-error", f"{type(error).__name__} in the hook client: {error}"
-    line = " ".join(f"lcc: {why}".split())
-    if command == "compact":
-        line = " ".join(f"left to the built-in summary: {why}".split())
-        write_out(1, json.dumps({"v": 1, "action": "hand-over", "reason": reason, "say": line}).encode())
-    elif command == "session-start":
-        write_out(1, json.dumps({"systemMessage": line}).encode())
-    write_out(2, (line + "\n").encode("utf-8", "replace"))
-
-
 # ---------------------------------------------------------------- starting
 
 
 class StartLock:
-    """Held by the one who starts, or ends, the daemon. ``waited``: someone else held it when we came."""
+    """Held by the one who starts, or ends, the daemon. ``waited``: someone else held it when we came.
 
-    def __init__(self, folder: bytes) -> None:
-        self.fd = os.open(file_of(folder, "start"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    It is waited for ``patience`` seconds, and not at all while its holder is stopped: it only keeps starts in order,
+    and that there is one daemon is seen to by the daemon's own lock.
+    """
+
+    def __init__(self, folder: bytes, patience: float = 3600.0) -> None:
+        path = file_of(folder, "start")
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
         self.waited = False
+        until = time.monotonic() + patience
+        while not self.is_taken():
+            self.waited = True
+            if time.monotonic() > until or is_stopped(lock_holder(path)):
+                break
+            time.sleep(LOOK_AGAIN)
+
+    def is_taken(self) -> bool:
         try:
             fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self.waited = True
-            fcntl.flock(self.fd, fcntl.LOCK_EX)
+            return False
+        return True
 
     def __enter__(self) -> "StartLock":
         return self
@@ -141,20 +144,28 @@ def file_of(folder: bytes, kind: str) -> bytes:
 
 
 def make_folder(folder: bytes) -> None:
-    """Make a private folder, and check it. One that was there keeps the rights it has."""
+    """Make a private folder and its missing parents, private too, and check it. What was there keeps its rights."""
     try:
         check_folder(folder)
         return
     except FileNotFoundError:
         pass
+    before = os.umask(0o077)
     try:
-        os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
-        os.mkdir(folder, 0o700)
+        os.makedirs(folder, 0o700)  # that mode is the last one's alone: the others have the mask's
     except FileExistsError:
         pass
     except OSError as error:
-        raise GiveUpError("runtime-folder", f"{name_of(folder)} cannot be made: {error.strerror}") from None
+        raise unusable(folder, error) from None
+    finally:
+        os.umask(before)
     check_folder(folder)
+
+
+def unusable(folder: bytes, error: OSError) -> GiveUpError:
+    """Why nothing can be done in the runtime folder, with the way out."""
+    why = f"{name_of(folder)} cannot be used: {error.strerror or error}"
+    return GiveUpError("runtime-folder", f"{why}; mend it, or set LCC_RUNTIME_DIR to a folder of yours")
 
 
 def start_daemon(folder: bytes, env: "dict[bytes, bytes]", by_hand: bool = False) -> None:
@@ -165,40 +176,49 @@ def start_daemon(folder: bytes, env: "dict[bytes, bytes]", by_hand: bool = False
     """
     make_folder(folder)
     came = time.time()
-    with StartLock(folder) as lock:
-        if is_alive(socket_path(folder)):
-            return
-        failure = file_of(folder, "failure")
-        if lock.waited and modified(failure) >= came:
-            raise GiveUpError("start-failed", read_small(failure).decode("utf-8", "replace"))
-        if by_hand:
-            remove(file_of(folder, "crashes"))
-        refuse_after_crashes(folder, time.time())
-        try:
-            spawn(interpreter(folder, env), folder, env)
-        except GiveUpError as gave:
-            write_small(failure, gave.say.encode("utf-8", "replace"))
-            raise
-
-
-def is_alive(path: bytes) -> bool:
-    """Whether a daemon greets at ``path``. Raises SilentError where one listens and is hung."""
     try:
-        line = connect(path)
-        try:
-            greet(line)
-        except SilentError:
-            if not wakes_up(line):
+        with StartLock(folder) as lock:
+            if is_alive(folder):
+                return
+            failure = file_of(folder, "failure")
+            if lock.waited and modified(failure) >= came:
+                raise GiveUpError("start-failed", read_small(failure).decode("utf-8", "replace"))
+            if by_hand:
+                remove(file_of(folder, "crashes"))
+            refuse_after_crashes(folder, time.time())
+            try:
+                while not spawn(interpreter(folder, env), folder, env):
+                    if serves_soon(folder):
+                        return
+            except GiveUpError as gave:
+                write_small(failure, gave.say.encode("utf-8", "replace"))
                 raise
-        finally:
-            line.close()
-        return True
+    except OSError as error:
+        raise unusable(folder, error) from None
+
+
+def is_alive(folder: bytes) -> bool:
+    """Whether a daemon of our build greets. Raises SilentError where one listens and is hung."""
+    try:
+        try:
+            line = connect(socket_path(folder))
+            greet(line)
+        except SilentError as silent:
+            woken = wakes_up(silent, folder)
+            if woken is None:
+                raise
+            line = woken
     except AbsentError:
         return False
+    line.close()
+    return True
 
 
-def spawn(program: "list[bytes]", folder: bytes, env: "dict[bytes, bytes]") -> None:
-    """Start the daemon detached, and wait until it says through a pipe that it is ready, or why it is not."""
+def spawn(program: "list[bytes]", folder: bytes, env: "dict[bytes, bytes]") -> bool:
+    """Start the daemon detached, and wait until it says through a pipe that it is ready, or why it is not.
+
+    False: another one has the place.
+    """
     clean = {key: value for key, value in env.items() if is_kept(key)}
     clean[b"LCC_RUNTIME_DIR"] = folder
     words = [*program, b"run", b"--ready-fd", b"3", b"--build", BUILD.encode()]
@@ -219,12 +239,9 @@ def spawn(program: "list[bytes]", folder: bytes, env: "dict[bytes, bytes]") -> N
     last = os.pread(said, 65536, 0).decode("utf-8", "replace").strip().split("\n")[-1]
     os.close(said)
     if answer.strip() == b"ready":
-        wait_for(socket_path(folder))
-        return
-    if answer.strip() == b"taken":  # another one won, which is as good, unless it has lost its socket and will end
-        if not wait_for(socket_path(folder), 1.0):
-            spawn(program, folder, env)
-        return
+        return True
+    if answer.strip() == b"taken":
+        return False
     reason = answer.decode("utf-8", "replace").strip() or f"the daemon ended at once: {last or 'it said nothing'}"
     raise GiveUpError("start-failed", f"{reason} (see lcc-daemon logs)")
 
@@ -243,33 +260,60 @@ def detach(words: "list[bytes]", env: "dict[bytes, bytes]", writer: int, said: i
         os.chdir("/")
         os.umask(0o077)
         nothing = os.open(os.devnull, os.O_RDWR)
-        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (nothing, said, said, writer)]
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 4) for fd in (nothing, said, said, writer)]
         for target, fd in enumerate(high):
             os.dup2(fd, target)
-        os.closerange(4, 1024)
+        writer = 3
+        os.closerange(4, max(1024, *high) + 1)
         os.execve(words[0], words, env)
     except BaseException as error:
         os.write(
-            3,
+            writer,
             f"{name_of(words[0])} cannot be started: {getattr(error, 'strerror', error)}\n".encode("utf-8", "replace"),
         )
     os._exit(1)
 
 
-def wait_for(path: bytes, seconds: float = 3600.0) -> bool:
-    """Until a daemon greets at ``path``, or False after so long; the alarm ends it."""
-    until = time.monotonic() + seconds
-    while not is_alive(path):
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
+def serves_soon(folder: bytes) -> bool:
+    """Another daemon has the place and is not reached: True once it is, False once the place is free.
+
+    It is about to begin, or to end. One that does neither, and nothing at all, is ended.
+    """
+    known = known_process(folder)
+    watch = Watch(None if known is None else known[0])
+    while is_locked(file_of(folder, "lock")):
+        try:
+            if is_alive(folder):
+                return True
+        except SilentError:
+            pass
+        if watch.is_hung(HOLDER_WAIT):
+            if known is None:
+                why = "another daemon holds its place and does not serve"
+                raise GiveUpError("start-failed", f"{why}: run lcc-daemon restart")
+            end_process(*known, patience=0.0 if is_stopped(known[0]) else TERM_WAIT)
+        time.sleep(LOOK_AGAIN)
+    return False
+
+
+def known_process(folder: bytes) -> "tuple[int, bytes] | None":
+    """The daemon that has the place: its process number and when it began. None where that is not sure.
+
+    Both stand in its file. Where somebody removed that, the system may tell who holds the lock.
+    """
+    number, _, began = read_small(file_of(folder, "pid")).partition(b" ")
+    if number:
+        is_sure = number.isdigit() and len(number) < 10 and began and start_of(int(number)) == began
+        return (int(number), began) if is_sure else None
+    holder = lock_holder(file_of(folder, "lock"))
+    return (holder, start_of(holder)) if holder is not None and is_ours(holder) else None
 
 
 def refuse_after_crashes(folder: bytes, now: float) -> None:
     """Stay down for a while after crash upon crash. A daemon notes its predecessor's crash when it starts."""
     count, within, pause = BACK_OFF
-    times = [float(word) for word in read_small(file_of(folder, "crashes")).split()[-count:]]
+    words = read_small(file_of(folder, "crashes")).split()[-count:]
+    times = [float(word) for word in words if re.fullmatch(rb"\d{1,12}\.\d{3}", word)]
     if len(times) == count and times[-1] - times[0] <= within and 0 <= now - times[-1] < pause:
         left = int(pause - (now - times[-1]))
         raise GiveUpError(
@@ -282,40 +326,71 @@ def refuse_after_crashes(folder: bytes, now: float) -> None:
 # ---------------------------------------------------------------- ending one that hangs
 
 
-def wakes_up(line: "_socket.socket") -> bool:
-    """Whether a silent daemon greets after all. Only one that is stopped, or does nothing at all, counts as hung.
+def wakes_up(silent: SilentError, folder: bytes) -> "_socket.socket | None":
+    """A greeted line to a silent daemon, if it greets after all; None where it is hung.
 
     On a machine with too much to do a daemon is slow, and must not be ended for it: while it works, or waits for
-    a processor, it is waited for, and the alarm ends that.
+    a processor, it is waited for, and the alarm ends that. Raises AbsentError where it let go of the line.
     """
-    pid = peer_pid(line)
-    before = (b"", b"") if pid is None else progress_of(pid)
-    while before[0] != b"T":
+    pid = process_of(silent, folder)
+    watch = Watch(pid)
+    while not is_stopped(pid):
         try:
-            greet(line, SECOND_WAIT)
-            return True
-        except AbsentError:
-            return False
+            return greeted(silent.line, folder, SECOND_WAIT)
         except SilentError:
-            now = (b"", b"") if pid is None else progress_of(pid)
-            if now == before and now[0] != b"R":
-                return False
-            before = now
-    return False
+            if watch.is_hung(SECOND_WAIT):
+                break
+    return None
 
 
-def end_hung(folder: bytes, pid: "int | None") -> None:
-    """End a daemon that does not answer, once it is sure that ``pid`` is it: number and start time are on file."""
-    with StartLock(folder) as lock:
-        if lock.waited:
+def greeted(line: "_socket.socket | None", folder: bytes, seconds: float) -> "_socket.socket":
+    """``line``, or a new one, once the daemon has greeted on it. Raises SilentError where it does not within that."""
+    if line is None:
+        until = time.monotonic() + seconds
+        while line is None:
             try:
-                is_alive(socket_path(folder))
-                return
+                line = connect(socket_path(folder))
             except SilentError:
-                pass
-        known, _, began = read_small(file_of(folder, "pid")).partition(b" ")
-        if pid is None or known != b"%d" % pid or not began or began != start_of(pid):
+                if time.monotonic() > until:
+                    raise
+                time.sleep(LOOK_AGAIN)
+    greet(line, seconds)
+    return line
+
+
+def process_of(silent: SilentError, folder: bytes) -> "int | None":
+    """The process that listens and does not greet."""
+    if silent.line is not None:
+        return peer_pid(silent.line)
+    known = known_process(folder)
+    return None if known is None else known[0]
+
+
+def end_hung(folder: bytes, silent: SilentError) -> None:
+    """End a daemon that does not answer, once it is sure which process it is: number and start time are known.
+
+    One that answers others meanwhile is not hung, whatever became of our own line to it.
+    """
+    pid = process_of(silent, folder)
+    with StartLock(folder):
+        if pid is not None and not start_of(pid):
+            return  # somebody else has ended it
+        if not is_stopped(pid) and answers_others(folder):
+            return
+        known = known_process(folder)
+        if known is None or known[0] != pid:
             raise GiveUpError("unresponsive", "the daemon does not answer: run lcc-daemon restart")
-        patience = 0.0 if progress_of(pid)[0] == b"T" else TERM_WAIT  # a stopped process hears no SIGTERM
-        if not end_process(pid, began, patience):
+        # A stopped process hears no SIGTERM.
+        if not end_process(*known, patience=0.0 if is_stopped(pid) else TERM_WAIT):
             raise GiveUpError("unresponsive", f"the daemon (pid {pid}) does not answer and cannot be ended")
+
+
+def answers_others(folder: bytes) -> bool:
+    """Whether a daemon greets somebody who comes now, or is gone; for one that is silent to us."""
+    try:
+        greeted(None, folder, 1.0).close()
+    except SilentError:
+        return False
+    except AbsentError:
+        pass
+    return True

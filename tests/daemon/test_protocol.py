@@ -21,10 +21,9 @@ from lcc_daemon.protocol import (
     failure,
     frame,
     parse_header,
-    peer_uid,
     read_frame,
 )
-from lcc_hook.client import header_for
+from lcc_hook.client import header_for, peer_uid
 
 
 def fields(**values: str) -> bytes:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -50,7 +51,8 @@ class Stranger:
     def event(self, world: World) -> bytes:
         """A session of eight outputs that only a judge or a stash can let go of, each with this one's name in it."""
         event = json.loads(make_event(world))
-        event["session_id"] = f"session-of-{self.name}"
+        # The one thing of a session that the daemon's own log has, wherever that is.
+        event["session_id"] = uuid.uuid5(uuid.NAMESPACE_OID, self.name).hex
         event["options"] = {}
         for number, message in enumerate(event["messages"]):
             for use in message.get("toolUses", []):
