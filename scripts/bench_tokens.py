@@ -29,7 +29,8 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from lcc.tokens.calibration import Calibration, StepCount, calibrate, checkable, predicted
-from lcc.tokens.counters import HeuristicCounter, RunCounter, TokenCounter
+from lcc.tokens.counters import HeuristicCounter, RunCounter
+from lcc.tokens.counting import TokenCounter
 from lcc.tokens.exact import run_counter
 from lcc.tokens.usage import UsageStep, usage_steps
 from lcc.tokens.vocabulary import FAMILIES, RUN, Family, family_of

@@ -4,11 +4,11 @@ from lcc.tokens.calibration import Calibration, calibrate
 from lcc.tokens.counters import (
     HeuristicCounter,
     RunCounter,
-    TokenCounter,
     budget_counter,
     counter,
     heuristic_counter,
 )
+from lcc.tokens.counting import TokenCounter
 from lcc.tokens.estimate import TokenCache, TokenEstimator
 from lcc.tokens.usage import UsageStep, context_tokens, usage_steps
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, NamedTuple
 
-from lcc.tokens.counters import TokenCounter
+from lcc.tokens.counting import TokenCounter
 from lcc.tokens.usage import UsageStep
 
 CalibrationSource = Literal["usage", "family", "none"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Protocol
 
 from lcc.tokens import exact, vocabulary
+from lcc.tokens.counting import TokenCounter
 from lcc.tokens.estimate import CHARS_PER_TOKEN_OTHER_TOOL, OLDER_SHARE, TokenCache
 from lcc.tokens.vocabulary import FAMILIES, RUN, Family, FamilyName, family_of
 
@@ -22,15 +22,6 @@ EXACT_BUDGET_FACTOR = 1.03
 RUNS_KEPT = 200_000
 PIECE_CHARS = 65_536
 """A text is cut into runs this many characters at a time, which bounds the memory that takes."""
-
-
-class TokenCounter(Protocol):
-    """Counts the tokens of a text. ``method`` goes into ``token_count_method``; ``~`` marks a guess."""
-
-    @property
-    def method(self) -> str: ...
-
-    def count(self, text: str) -> int: ...
 
 
 class HeuristicCounter:

@@ -10,7 +10,7 @@ from lcc.tokens.vocabulary import family_of
 
 if TYPE_CHECKING:
     from lcc.tokens.calibration import Calibration
-    from lcc.tokens.counters import TokenCounter
+    from lcc.tokens.counting import TokenCounter
 
 CHARS_PER_TOKEN = 2.5
 """Characters for each token of the newer vocabulary in words of people and models, and in calls' inputs.

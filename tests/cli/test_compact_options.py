@@ -8,25 +8,9 @@ from pathlib import Path
 import pytest
 from cli.cli_world import World
 
-REFUSED = [
-    "--trim-threshold",
-    "--preserve-tail",
-    "--min-block-chars",
-    "--keep-regex",
-    "--protect-prefix",
-    "--prefix-marker",
-    "--no-marker",
-    "--marker-scores",
-    "--append-to",
-    "--require-exact-tokens",
-    "--semantic-verify",
-    "--no-sufficiency",
-    "--max-restorations",
-    "--confidence-threshold",
-    "--laya-model",
-    "--laya-base-url",
-    "--laya-anything-at-all",
-]
+from lcc.contract.options import REFUSED_FLAG_FAMILY, REFUSED_FLAGS
+
+REFUSED = [*REFUSED_FLAGS, *(REFUSED_FLAG_FAMILY + word for word in ("model", "base-url", "anything-at-all"))]
 
 
 def refuse(words: list[str]) -> str:
