@@ -18,7 +18,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx
 
 from lcc.judge.answers import MalformedReplyError, Reply, parse_reply
-from lcc.judge.route import Route, RouteError
+from lcc.judge.route import ProxyUnreachableError, Route, RouteError
 from lcc.judge.settings import Server
 
 RETRIED_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
@@ -200,6 +200,9 @@ class SystemOneClient:
             return Failure(f"{host} cannot be reached: {error}", connected=False)
         if _is_tls_failure(error):
             return Failure(f"no secure connection to {host} could be made (TLS)", connected=False)
+        if isinstance(error, ProxyUnreachableError):
+            text = f"{host} cannot be reached through the proxy that {error} names"
+            return _Retry(Failure(text, connected=False), None)
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             kind = "did not answer in time" if isinstance(error, httpx.ConnectTimeout) else "cannot be reached"
             return _Retry(Failure(f"{host} {kind}", connected=False), None)

@@ -9,15 +9,22 @@ import os
 import ssl
 from collections.abc import Mapping
 
+import certifi
 import httpx
 
 from lcc.judge.addresses import proxy_for
+from lcc.private_files import read_bounded
 
 CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+MAX_CERTIFICATE_BYTES = 16 * 1024 * 1024
 
 
 class RouteError(httpx.TransportError):
     """The environment names a way to the server that cannot be gone. The text names the variable, not its value."""
+
+
+class ProxyUnreachableError(httpx.TransportError):
+    """The proxy that the environment names is not there, or lets nothing through. The text names its variable."""
 
 
 class Route(httpx.BaseTransport):
@@ -32,13 +39,19 @@ class Route(httpx.BaseTransport):
         self._ways: dict[tuple[str, str], httpx.HTTPTransport] = {}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Raises RouteError for a proxy or certificates that cannot be used, and what `httpx.HTTPTransport` raises."""
+        """Raises RouteError for a proxy or certificates that cannot be used, ProxyUnreachableError for a proxy that
+        does not answer or refuses, and what `httpx.HTTPTransport` raises."""
         proxy = proxy_for(str(request.url), self._environ)
         key = request.url.scheme, proxy[1] if proxy else ""
         way = self._ways.get(key)
         if way is None:  # built twice at worst, when two threads come at once
             way = self._ways.setdefault(key, self._build(request.url.scheme, proxy))
-        return way.handle_request(request)
+        try:
+            return way.handle_request(request)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, UnicodeError) as error:
+            if proxy is None:
+                raise
+            raise ProxyUnreachableError(proxy[0]) from error
 
     def close(self) -> None:
         for way in list(self._ways.values()):
@@ -59,15 +72,36 @@ class Route(httpx.BaseTransport):
             raise RouteError(f"{name} names no proxy that can be used") from None
 
     def _certificates(self) -> ssl.SSLContext:
-        """Those that the environment names, else the ones that come with httpx."""
+        """Those that the environment names, else the ones that come with httpx.
+
+        Made by hand: ``ssl.create_default_context`` would have the keys of every connection written to the file that
+        this process's own ``SSLKEYLOGFILE`` names.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         for name in CERTIFICATE_VARIABLES:
             path = self._environ.get(name)
             if path:
                 try:
                     if name.endswith("DIR"):
-                        os.listdir(path)  # OpenSSL itself says nothing of a folder that is not there
-                        return ssl.create_default_context(capath=path)
-                    return ssl.create_default_context(cafile=path)
+                        _load_folders(context, path)
+                    else:
+                        context.load_verify_locations(cadata=_pem(path))
                 except (OSError, ValueError):
                     raise RouteError(f"{name} names no certificates that can be read: {path}") from None
-        return httpx.create_ssl_context(trust_env=False)
+                return context
+        context.load_verify_locations(certifi.where())
+        return context
+
+
+def _load_folders(context: ssl.SSLContext, paths: str) -> None:
+    """The folders of a list such as OpenSSL takes. Raises OSError when none of them is there."""
+    there = [path for path in paths.split(os.pathsep) if os.path.isdir(path)]
+    if not there:
+        raise NotADirectoryError(paths)  # OpenSSL itself says nothing of a folder that is not there
+    for path in there:
+        context.load_verify_locations(capath=path)
+
+
+def _pem(path: str) -> str:
+    """The certificates in a file, read without waiting; what is not ASCII stands in comments alone."""
+    return read_bounded(path, MAX_CERTIFICATE_BYTES).decode("ascii", "replace").replace("\ufffd", "?")

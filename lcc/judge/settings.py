@@ -28,6 +28,8 @@ DEFAULT_LAYA_BASE = "http://127.0.0.1:8000"
 DEFAULT_LAYA_MODEL = "laya-latest"
 SYSTEM_ONE_PATH = "/v1/systemone"
 KEY_FILE_VARIABLE = "TYPESAFE_API_KEY_FILE"
+NETWORK_OFF = "the network is switched off (LCC_DISABLE_NETWORK)"
+_NO = frozenset(("", "0", "false", "no", "off"))
 _LONGEST_KEY = 4096  # characters, and bytes of the key file
 
 
@@ -56,8 +58,11 @@ class Unavailable:
 
 
 def network_allowed(environ: Mapping[str, str]) -> bool:
-    """False when ``LCC_DISABLE_NETWORK=1``: no client is built then, for any host."""
-    return environ.get("LCC_DISABLE_NETWORK", "").strip() != "1"
+    """Whether ``LCC_DISABLE_NETWORK`` is unset, empty or a plain no. Else no client is built, for any host.
+
+    A switch for emergencies is on in doubt: ``true`` and ``yes`` are as good as ``1``, and so is any other word.
+    """
+    return environ.get("LCC_DISABLE_NETWORK", "").strip().lower() in _NO
 
 
 def jev_server(environ: Mapping[str, str], model: str, key_file: str | None = None) -> Server | Unavailable:
@@ -67,7 +72,7 @@ def jev_server(environ: Mapping[str, str], model: str, key_file: str | None = No
     ``jev-latest`` only. ``key_file`` is a path, read when ``TYPESAFE_API_KEY`` is not set.
     """
     if not network_allowed(environ):
-        return Unavailable("jev", ("the network is switched off (LCC_DISABLE_NETWORK=1)",))
+        return Unavailable("jev", (NETWORK_OFF,))
     key, missing = _find_key(environ, key_file)
     if key is None:
         return Unavailable("jev", (missing,))
@@ -90,7 +95,7 @@ def laya_server(environ: Mapping[str, str], model: str | None) -> Server | Unava
     Jev's key is never sent to it; ``LAYA_API_KEY``, the variable of ``laya[serve]`` itself, is.
     """
     if not network_allowed(environ):
-        return Unavailable("laya", ("the network is switched off (LCC_DISABLE_NETWORK=1)",))
+        return Unavailable("laya", (NETWORK_OFF,))
     base = environ.get("LAYA_BASE_URL") or DEFAULT_LAYA_BASE
     problem = _address_problem(base)
     if problem:

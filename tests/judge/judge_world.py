@@ -9,8 +9,12 @@ from making import call_message, result_message
 
 from lcc.contract.options import PassOptions
 from lcc.judge.cache import DecisionCache
+from lcc.judge.errors import TranscriptFitError
+from lcc.judge.fitting import StateBudget, fit_state
+from lcc.judge.state import entries_of
 from lcc.relevance.evidence.pins import pin_reasons
 from lcc.relevance.transcript_judged import JudgedOutcome, decide_judged
+from lcc.tokens import counter
 from lcc.transcript import Json, Transcript
 
 KEY = "sk-test-0123456789abcdef"
@@ -62,6 +66,17 @@ def judge(
         environ=environ,
         client=None if client is None else lambda: client,
     )
+
+
+def can_be_shown(transcript: Transcript, max_state_tokens: int = 25000, preserve_recent: int = 6) -> bool:
+    """Whether the shortest form of a session fits, by the best count that there is, with nothing added for safety."""
+    pins = pin_reasons(tuple(transcript.pairs()), len(transcript.messages), preserve_recent)
+    entries, _ = entries_of(transcript, pins, preserve_recent)
+    try:
+        fit_state(entries, "", counter(), StateBudget(1, "--max-state-tokens", ""))
+    except TranscriptFitError as error:
+        return error.needed <= max_state_tokens
+    raise AssertionError("no state costs one token")
 
 
 def jev_at(url: str) -> dict[str, str]:

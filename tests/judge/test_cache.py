@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge.judge_world import call, jev_at, judge, session
+from judge.judge_world import call, can_be_shown, jev_at, judge, session
 from judge.system_one_server import Asked, Step, always, answers, http, system_one
 from making import session_files
 
 from lcc.contract.decision import Verdict
 from lcc.judge import cache as cache_module
 from lcc.judge.cache import HEADER, DecisionCache, decision_key
-from lcc.judge.errors import DecisionsCacheError
+from lcc.judge.errors import DecisionsCacheError, TranscriptFitError
 from lcc.relevance.policies import edits_of
 from lcc.transcript import Transcript, apply_edits, messages_to_payload, parse_payload, read_transcript
 
@@ -158,6 +158,11 @@ class TestSecondPass:
         transcript = read_transcript(file.read_bytes())
         cache = str(tmp_path / "decisions")
         with system_one(always(lambda name: sum(map(ord, name)) % 10 / 10)) as server:
+            if not can_be_shown(transcript):
+                with pytest.raises(TranscriptFitError):
+                    judge(transcript, jev_at(server.url), decisions_cache=cache)
+                assert server.asked == []
+                return
             one = judge(transcript, jev_at(server.url), decisions_cache=cache)
             server.asked.clear()
             two = judge(transcript, jev_at(server.url), decisions_cache=cache)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from judge.judge_world import call, jev_at, judge, session
+from judge.judge_world import call, can_be_shown, jev_at, judge, session
 from judge.system_one_server import SystemOneServer, always, system_one
 from making import session_files
 
@@ -314,6 +314,11 @@ class TestRequests:
             pytest.skip("the shared sessions are not beside this checkout")
         transcript = read_transcript(file.read_bytes())
         counter = budget_counter()
+        if not can_be_shown(transcript):
+            with pytest.raises(TranscriptFitError):
+                plan_of(transcript, counter=counter)
+            return
+
         plan = plan_of(transcript, counter=counter)
 
         for index in (0, len(plan.batches) // 2, len(plan.batches) - 1):

@@ -16,11 +16,12 @@ from typing import Any
 
 import httpx
 import pytest
-from judge.judge_world import KEY, jev_at, judge, laya_at, session
+from judge.judge_world import KEY, can_be_shown, jev_at, judge, laya_at, session
 from judge.system_one_server import closed_port
 from making import session_files
 
 from lcc.contract.reasons import NO_CANDIDATES
+from lcc.judge.errors import TranscriptFitError
 from lcc.judge.plan import Limits, plan_requests
 from lcc.judge.state import Stage, entries_of, render
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript
@@ -113,10 +114,14 @@ def test_auto_finds_it(server: str) -> None:
 
 @pytest.mark.parametrize("file", SESSIONS or [None], ids=lambda file: file.name if file else "none")
 def test_shared_sessions(server: str, file: Path | None) -> None:
-    """Every request about every real session is accepted and answered whole."""
+    """Every request about every real session is accepted and answered whole; what cannot be shown is refused."""
     if file is None:
         pytest.skip("the shared sessions are not beside this checkout")
     transcript = read_transcript(file.read_bytes())
+    if not can_be_shown(transcript):
+        with pytest.raises(TranscriptFitError):
+            judge(transcript, jev_at(server), threshold=0.6)
+        return
 
     outcome = judge(transcript, jev_at(server), threshold=0.6)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
+import certifi
 import httpx
 import pytest
-from judge.system_one_server import always, http, system_one
+from judge.system_one_server import always, closed_port, http, system_one
 
 from lcc.judge.addresses import is_loopback, proxy_for
 from lcc.judge.client import Failure, Stop, SystemOneClient, build_client
-from lcc.judge.settings import Server
+from lcc.judge.settings import Server, jev_server, laya_server
 
 PROXIES = {"HTTP_PROXY": "http://proxy.example:3128", "https_proxy": "secure.example:3129"}
 
@@ -129,6 +131,90 @@ def test_settings_that_cannot_be_used_are_a_failure_that_names_them(environ: dic
     assert named in found.text
     assert "user:word" not in found.text
     assert not found.connected
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("HTTPS_PROXY", "http://user:word@[::1]:{closed}"), ("https_proxy", ":"), ("ALL_PROXY", "https://127.0.0.1:{closed}"),
+     ("HTTPS_PROXY", "http://user:word@\u00e9.{long}:1")],
+)  # fmt: skip
+def test_a_proxy_that_is_not_there_is_the_one_that_is_named(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The culprit is the proxy, by its variable, and not the judge's server."""
+    monkeypatch.setattr("lcc.judge.client.FIRST_BACKOFF", 0.001)
+    with build_client({name: value.format(closed=closed_port(), long="x" * 70)}) as client:
+        server = Server("jev", "https://judge.example/v1/systemone", "m", "the-key")
+        found = SystemOneClient(server, client, Stop(float("inf"))).ask(b"{}")
+    assert isinstance(found, Failure)
+    assert f"through the proxy that {name} names" in found.text or f"{name} names no proxy" in found.text
+    assert "user:word" not in found.text
+    assert not found.connected
+
+
+def test_a_proxy_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy that opens no tunnel: the server was never asked."""
+    monkeypatch.setattr("lcc.judge.client.FIRST_BACKOFF", 0.001)
+    with system_one(lambda asked: http(403, {})) as proxy, build_client({"HTTPS_PROXY": proxy.url}) as client:
+        server = Server("jev", "https://judge.example/v1/systemone", "m", "the-key")
+        found = SystemOneClient(server, client, Stop(float("inf"))).ask(b"{}")
+    assert isinstance(found, Failure)
+    assert "HTTPS_PROXY" in found.text
+    assert not found.connected
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "no certificates", "bytes", "endless"])
+def test_certificates_that_are_none(kind: str, tmp_path: Path) -> None:
+    """No pipe is waited for and no device read on and on; the variable is named."""
+    path = tmp_path / "certificates"
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path = Path("/dev/zero")
+        case "folder":
+            path.mkdir()
+        case "endless":
+            path.touch()
+            os.truncate(path, 1 << 40)
+        case _:
+            path.write_bytes(b"no certificates" if kind == "no certificates" else bytes(range(256)))
+    with build_client({"SSL_CERT_FILE": str(path)}) as client:
+        server = Server("jev", "https://judge.example/v1/systemone", "m", "the-key")
+        found = SystemOneClient(server, client, Stop(float("inf"))).ask(b"{}")
+    assert isinstance(found, Failure)
+    assert "SSL_CERT_FILE" in found.text
+
+
+def test_certificates_with_comments_in_any_script_and_lists_of_folders_are_loaded(tmp_path: Path) -> None:
+    """What OpenSSL takes is taken: words between the certificates, and several folders of which one is there."""
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_bytes("# Körperschaft\n".encode() + Path(certifi.where()).read_bytes())
+    folders = os.pathsep.join((str(tmp_path / "gone"), str(tmp_path)))
+    for environ in ({"SSL_CERT_FILE": str(bundle)}, {"SSL_CERT_DIR": folders}):
+        with build_client(environ) as client, pytest.raises(httpx.ConnectError):
+            client.get(f"https://127.0.0.1:{closed_port()}/", timeout=5)
+
+
+def test_no_keys_of_connections_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file for them that this process's environment names is not opened, and one that cannot be is no failure."""
+    for keys in (tmp_path / "keys", tmp_path / "gone" / "keys"):
+        monkeypatch.setenv("SSLKEYLOGFILE", str(keys))
+        with build_client({}) as client, pytest.raises(httpx.ConnectError):
+            client.get(f"https://127.0.0.1:{closed_port()}/", timeout=5)
+        assert not keys.exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "allowed"),
+    [("1", False), ("true", False), ("TRUE", False), (" yes ", False), ("on", False), ("2", False), ("disable", False),
+     ("", True), ("0", True), ("false", True), ("No", True), ("off", True)],
+)  # fmt: skip
+def test_the_kill_switch_is_on_in_doubt(word: str, allowed: bool) -> None:
+    """Whoever writes `true` means it: no judge is to be had, neither Jev nor Laya."""
+    environ = {"TYPESAFE_API_KEY": "sk-test", "HOME": "/nonexistent", "LCC_DISABLE_NETWORK": word}
+    assert isinstance(jev_server(environ, "jev-latest"), Server) is allowed
+    assert isinstance(laya_server(environ, None), Server) is allowed
 
 
 def test_an_empty_folder_of_certificates_trusts_nobody(tmp_path: Path) -> None:

@@ -160,6 +160,53 @@ def test_protected_tools_and_paths_stay_whole(
     assert all(answer.decision(f"{name}_old") == "keep" for name in protected)
 
 
+def test_a_folder_of_the_first_message_keeps_no_work_in_it(run: Callable[..., Answer]) -> None:
+    """It names the folder's own listing; a question that was asked, and the newest message, name a search there."""
+    session = MadeSession("Tidy up `lib/` and src/tools with `make`.", cwd="/w")
+    session.call("Grep", {"pattern": "zzz", "path": "lib"}, long_text("search", 200), id="search")
+    session.call("LS", {"path": "/w/lib"}, long_text("listing", 200), id="listing")
+    session.call("Bash", {"command": "sort src/tools"}, long_text("sorted", 200), id="sorted")
+    session.call("Bash", {"command": "make -k"}, long_text("made", 200), id="made")
+    session.talk(60)
+
+    def kept(answer: Answer) -> set[str]:
+        return {call for call in answer.records if answer.reason(call) == "named_in_goal_or_recent_turns"}
+
+    session.say("go on")
+    session.talk(8)
+    assert kept(run(session, "stashed")) == {"listing"}
+    assert kept(run(session, "stashed", question=session.goal)) == {"search", "listing", "sorted", "made"}
+    session.say("look into lib/ again, and `make`")
+    session.talk(8)
+    assert kept(run(session, "stashed")) == {"search", "listing", "made"}
+
+
+@pytest.mark.parametrize(
+    "command", ["git -C /w --no-pager log -3", "git --git-dir /w/.git log", "cd x && git -c a=b log"]
+)
+def test_git_states_are_found_behind_gits_own_options(command: str) -> None:
+    """And a mention of one in quotes is none."""
+    session = MadeSession("Go on.")
+    session.bash(command, LARGE, id="state")
+    session.bash("git commit -m 'as git log says'", "one\n" * 30, id="commit")
+    session.filler(30)
+    answer = session.compact("lossy")
+    assert answer.reason("state") == "latest_git_state"
+    assert answer.reason("commit") != "latest_git_state"
+
+
+def test_lossy_looks_into_all_recent_turns_and_into_every_input() -> None:
+    """A recent message of the assistant names a file; an option's path is named by the goal."""
+    session = MadeSession("Go on.")
+    session.read("/w/a.py", "one\n" * 9)
+    session.bash("tool --file=src/b.py", LARGE, id="tool")
+    session.filler(30)
+    session.say("Next I change /w/a.py", "assistant")
+    answer = session.compact("lossy", question="mend src/b.py", preserve_recent=6)
+    assert (answer.reason("c1"), answer.reason("tool")) == ("named_in_recent_turns", "trim_guard_named")
+    assert session.compact("recoverable", preserve_recent=6).reason("c1") != "named_in_goal_or_recent_turns"
+
+
 def test_every_row_has_its_words_and_binds_a_mode() -> None:
     """And no two rows that are apart have the same words: they would be one line of the README."""
     assert all(guard.words and guard.modes <= ALL for guard in GUARDS)
@@ -205,6 +252,21 @@ def test_the_newest_message_of_the_user_is_the_users() -> None:
     assert newest_user_text(said(("assistant", "x"))) == ""
     assert goal_text("", messages) == "mend a.py"
     assert goal_text("g", messages) == "g"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>read a.py</INSTRUCTIONS>",
+        "<environment_context>a.py</environment_context>",
+        "<system-reminder>a.py</system-reminder>\n<local-command-stdout>b</local-command-stdout>",
+        "This session is being continued from a previous conversation that ran out of context. a.py",
+    ],
+)
+def test_the_goal_is_what_the_user_wrote(text: str) -> None:
+    """What a client writes first is the goal only where nobody wrote anything else."""
+    assert goal_text("", said(("user", text), ("user", "mend b.py"))) == "mend b.py"
+    assert goal_text(" ", said(("user", text))) == text
 
 
 def test_recent_turns_are_anyones_and_recent_user_turns_the_users() -> None:

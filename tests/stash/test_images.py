@@ -16,6 +16,7 @@ from lcc.compaction.compact import compact
 from lcc.compaction.images import restore_images, stash_images
 from lcc.contract.options import PassOptions
 from lcc.recovery.recall import recall
+from lcc.relevance.ports import Ports
 from lcc.sessions.fork import fork_bytes, new_session_id
 from lcc.stash import Stash
 from lcc.transcript import read_transcript
@@ -119,6 +120,28 @@ def test_images_that_are_written_otherwise_are_not_touched(stash: Stash) -> None
     """A file with spaces in its JSON could not be restored byte for byte."""
     spaced = b"".join(json.dumps(json.loads(line)).encode() + b"\n" for line in session([image()]).splitlines())
     assert Made(spaced, stash, 6).content == spaced
+
+
+def test_images_obey_the_guards_of_results(stash: Stash) -> None:
+    """The first message, the newest ones, what the goal names and what is protected: the image stays with its text."""
+
+    def stashed(raw: bytes, **options: Any) -> int:
+        asked = PassOptions(**{"provider": "rules", "rules_mode": "stashed", **options})
+        answer = compact(read_transcript(raw), asked, Ports(stash_folder=stash.folder))
+        count = answer.report["images_stashed"]
+        assert (answer.content == raw) is (count == 0)
+        assert isinstance(count, int)
+        return count
+
+    shot = session([text("Screenshot ok"), image()])
+    assert stashed(shot) == 1
+    assert stashed(shot, protect_tools=("screen*",)) == 0
+    assert stashed(shot, question="look at t0 again") == 0
+    assert stashed(shot, preserve_recent=100) == 0
+    rows = [json.loads(line) for line in shot.splitlines()][1:]
+    rows[0]["parentUuid"] = None
+    first = b"".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for row in rows)
+    assert stashed(first) == 0
 
 
 def test_recent_images_and_failed_results_stay(stash: Stash) -> None:

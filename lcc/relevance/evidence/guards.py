@@ -106,7 +106,9 @@ class GuardFacts:
                 (_NEWEST, [newest_user_text(messages)]),
             ]
         )
-        return named_calls(self.pairs, self.reads, texts)
+        # What a first message says at length are no places to keep all work in; a question that was asked is short.
+        with_folders = _NEWEST | (_GOAL if self.options.question.strip() else 0)
+        return named_calls(self.pairs, self.reads, texts, with_folders)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,13 @@ class _Spelling(NamedTuple):
     about: bool = True
 
 
-def named_calls(pairs: Iterable[Pair], reads: Mapping[str, FileRead], texts: Mapping[str, int]) -> dict[str, Naming]:
+def named_calls(
+    pairs: Iterable[Pair], reads: Mapping[str, FileRead], texts: Mapping[str, int], with_folders: int = -1
+) -> dict[str, Naming]:
     """The calls of ``pairs`` that ``texts`` name, by id.
 
-    ``reads`` are the calls that read a file. Each text comes with the bits that say where it is from.
+    ``reads`` are the calls that read a file. Each text comes with the bits that say where it is from. A folder that is
+    searched or otherwise worked in, and a program in quotes, are names only in texts from ``with_folders`` (bits).
     """
     mentions = Mentions(texts)
     starts = mentions.starts  # most spellings are done with when their beginning is not among these
@@ -67,7 +70,7 @@ def named_calls(pairs: Iterable[Pair], reads: Mapping[str, FileRead], texts: Map
     found: dict[str, Naming] = {}
     for literal, ways in mentions.find(asked.keys()).items():
         for call_id, spelling in asked[literal]:
-            where = _where(spelling, ways)
+            where = _where(spelling, ways) & (with_folders if spelling.needs_mark else -1)
             if where:
                 about, at_all = found.get(call_id, (0, 0))
                 found[call_id] = Naming(about | (where if spelling.about else 0), at_all | where)
@@ -140,7 +143,8 @@ def _of_command(command: str) -> Iterator[_Spelling]:
         if name is not None:
             yield _Spelling(fold(name))
         yield _Spelling(fold(" ".join(run)), needs_mark=len(run) == 1)
-        yield _Spelling(fold(run[0]), needs_mark=True)
+        if all(word.startswith("-") for word in run[1:]):
+            yield _Spelling(fold(run[0]), needs_mark=True)
         pattern = searched_for(run)
         if pattern:
             yield from _of_pattern(pattern)
@@ -154,7 +158,7 @@ def _of_pattern(pattern: str) -> Iterator[_Spelling]:
     for word in _IDENTIFIER.findall(_REGEX_ESCAPE.sub(" ", pattern)):
         name = word.strip(".-")
         of_code = any(c in "_." or c.isdigit() for c in name) or not (name[1:].islower() or name.isupper())
-        if of_code and name != pattern:
+        if of_code and len(name) > 2 and name != pattern:
             yield _Spelling(fold(name))
 
 
@@ -171,7 +175,7 @@ def _of_text(text: str) -> Iterator[_Spelling]:
     for position, word in enumerate(_WORD.findall(text)):
         if "." in word or "/" in word or "\\" in word:
             named = _path(word[2:] if word[0] == "-" and word[1:2] != "-" else word)
-            name = named.literal.strip(".-@+")
+            name = named.literal.lstrip("-@+").rstrip(".")
             is_program = position == 0 and "/" in word
             if name not in _NO_FILE and any(map(str.isalpha, name)):
                 yield _Spelling(name, named.folders, is_program or "." not in name, about=False)

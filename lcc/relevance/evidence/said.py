@@ -11,17 +11,22 @@ _CLIENT_BLOCKS = {
     f"<{tag}>": f"</{tag}>"
     for tag in (
         *("system-reminder", "task-notification", "local-command-caveat", "local-command-stdout"),
-        *("local-command-stderr", "bash-stdout", "bash-stderr"),
+        *("local-command-stderr", "bash-stdout", "bash-stderr", "environment_context", "user_instructions"),
     )
 }
-_CLIENT_TEXTS = ("[Request interrupted by user", "This session is being continued from a previous conversation")
+_CLIENT_TEXTS = (
+    "[Request interrupted by user",
+    "This session is being continued from a previous conversation",
+    "# AGENTS.md instructions for ",
+)
 
 
 def goal_text(question: str, messages: Sequence[Message]) -> str:
-    """What the session is about: the caller's question, else the first thing that the user wrote."""
+    """What the session is about: the caller's question, else the first thing that the user wrote, and no client."""
     if question.strip():
         return question
-    return next(_by_user(messages), "")
+    first = next(_by_user(messages), "")
+    return next(filter(_has_own_words, _by_user(messages)), first)
 
 
 def newest_user_text(messages: Sequence[Message]) -> str:
