@@ -280,7 +280,8 @@ def _walk_back(session: Session, recoverable: Mapping[str, Decision]) -> dict[st
 def _may_be_pointed_at(session: Session, pair: Pair) -> bool:
     """Whether a pointer can name this result: one text, in the live context, and no note itself."""
     standing = session.guards.facts.standing.get(pair.use.id)
-    return pair.result.text_path is not None and standing not in (ALREADY_A_NOTE, CLEARED_BY_CLIENT)
+    is_output = standing is None or standing not in (ALREADY_A_NOTE, CLEARED_BY_CLIENT)
+    return is_output and pair.result.text_path is not None
 
 
 def _output(pair: Pair) -> Output:
