@@ -49,8 +49,8 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Help:
-    """What the daemon lends to a pass."""
+class EventContext:
+    """What the daemon gives to an event's pass besides the event itself."""
 
     ports: Ports = field(default_factory=Ports)
     report_path: str | None = None
@@ -62,7 +62,7 @@ class Help:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Outcome:
     """A plan, with what the daemon counts and logs of it."""
 
     plan: Plan
@@ -92,9 +92,9 @@ def read_event(body: bytes | bytearray) -> Event:
     return Event(messages=messages, options=options if isinstance(options, dict) else {}, **texts)
 
 
-def compact_event(event: Event, config: Config, help: Help | None = None) -> Done:
+def compact_event(event: Event, config: Config, context: EventContext | None = None) -> Outcome:
     """Decide about one event. Everything that stands against a replacement is a hand-over with its reason."""
-    lent = help or Help()
+    context = context or EventContext()
     if not config.enabled:
         return hand_over("disabled", "lcc is switched off")
     if event.trigger not in TRIGGERS:
@@ -108,11 +108,11 @@ def compact_event(event: Event, config: Config, help: Help | None = None) -> Don
     except TranscriptError as error:
         return hand_over("bad-transcript", f"the session cannot be read at {error.place or 'its top'}")
     begun = time.monotonic()
-    ports = replace(lent.ports, deadline=begun + config.judge_timeout_s)
-    made: list[Done] = []
+    ports = replace(context.ports, deadline=begun + config.judge_timeout_s)
+    made: list[Outcome] = []
 
     def stage(compacted: Compacted) -> None:
-        made[:] = [_plan_for(config, lent, compacted)]
+        made[:] = [_plan_for(config, context, compacted)]
 
     try:
         compact(transcript, replace(config, question=event.instructions), ports, rendered=False, stage=stage)
@@ -120,11 +120,15 @@ def compact_event(event: Event, config: Config, help: Help | None = None) -> Don
         return hand_over(error.reason, str(error))
     except StashFolderError as error:
         return hand_over("config", str(error))
-    done = made[0]
-    if isinstance(done.plan, HandOver) and done.plan.reason in NOT_ENOUGH and time.monotonic() - begun < HINT_SECONDS:
+    outcome = made[0]
+    if (
+        isinstance(outcome.plan, HandOver)
+        and outcome.plan.reason in NOT_ENOUGH
+        and time.monotonic() - begun < HINT_SECONDS
+    ):
         hint = _what_would_help(transcript, config, ports)
-        return hand_over(done.plan.reason, done.plan.say + hint, done.report)
-    return done
+        return hand_over(outcome.plan.reason, outcome.plan.say + hint, outcome.report)
+    return outcome
 
 
 def _what_would_help(transcript: Transcript, config: Config, ports: Ports) -> str:
@@ -139,28 +143,28 @@ def _what_would_help(transcript: Transcript, config: Config, ports: Ports) -> st
     return f"; rules_mode stashed would free {percent(report['reduction_ratio'])} %" if report["worth_it"] else ""
 
 
-def hand_over(reason: str, say: str, report: Report | None = None) -> Done:
+def hand_over(reason: str, say: str, report: Report | None = None) -> Outcome:
     """The session is left to the built-in summary, for ``reason``."""
     plan = HandOver(reason, say)
-    return Done(plan, plan.encode(), report=report)
+    return Outcome(plan, plan.encode(), report=report)
 
 
-def _plan_for(config: Config, lent: Help, compacted: Compacted) -> Done:
+def _plan_for(config: Config, context: EventContext, compacted: Compacted) -> Outcome:
     edits, report = compacted.edits, compacted.report
     if not edits:
         if report["degraded"]:
             return hand_over("degraded", f"nothing was decided ({report['degradation_reason']})", report)
-        if lent.seen_before:
+        if context.seen_before:
             return hand_over("nothing-new", "nothing new to remove since the last compaction", report)
         return hand_over("nothing-to-remove", "no tool result can be had back yet", report)
     if not report["worth_it"]:
         asked = f"{100 * config.min_reduction:g} % is asked for (min_reduction)"
         say = f"only {percent(report['reduction_ratio'])} % can be removed, and {asked}"
         return hand_over("too-little", say, report)
-    say = summary_line(report, lent.figures(compacted.result))
-    plan = Replace(edits.texts, edits.dropped, say, lent.report_path)
+    say = summary_line(report, context.figures(compacted.result))
+    plan = Replace(edits.texts, edits.dropped, say, context.report_path)
     saved = saved_bytes(compacted.result.transcript, edits)
-    return Done(plan, plan.encode(), saved, len(edits.texts) + len(edits.dropped), report)
+    return Outcome(plan, plan.encode(), saved, len(edits.texts) + len(edits.dropped), report)
 
 
 def estimated(result: TranscriptCompactionResult) -> Figures:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lcc.config import Config
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
-from lcc_daemon.compaction import Event, Help, compact_event, read_event
+from lcc_daemon.compaction import Event, EventContext, compact_event, read_event
 from lcc_daemon.figures import Figures, TokenBook
 from lcc_daemon.plan import PART_BYTES, STDOUT_LIMIT, HandOver, Replace, remove_old_parts, to_stdout
 
@@ -76,7 +76,7 @@ def event_of(world: World, **fields: object) -> Event:
 
 def test_the_line_says_what_was_kept_and_removed(world: World) -> None:
     """Counts of results, the share of the text, tokens before and after; no word of jargon, no path, one line."""
-    real = Help(figures=lambda result: Figures(182_400, 61_000, True))
+    real = EventContext(figures=lambda result: Figures(182_400, 61_000, True))
     done = compact_event(event_of(world), Config(), real)
     assert isinstance(done.plan, Replace)
     assert done.report is not None
@@ -111,7 +111,8 @@ def test_a_hand_over_says_what_would_help(world: World, mode: Literal["lossless"
     told = re.search(r"; rules_mode stashed would free (\d+) %$", plan.say)
     assert told is not None
     assert list(world.root.rglob("stash/*")) == []
-    report = compact_event(event, Config(rules_mode="stashed"), Help(Ports(stash_folder=world.root / "s"))).report
+    stashed = EventContext(Ports(stash_folder=world.root / "s"))
+    report = compact_event(event, Config(rules_mode="stashed"), stashed).report
     assert report is not None
     assert int(told[1]) == math.floor(100 * report["reduction_ratio"])
     helpless = compact_event(event, Config(rules_mode=mode, min_reduction=0.9999)).plan
@@ -131,7 +132,7 @@ def test_the_line_never_says_that_less_stays_than_does(world: World, tmp_path: P
         seen.append((made, result.report["tokens_after"] / result.report["tokens_before"]))
         return made
 
-    compact_event(event_of(world), Config(), Help(figures=figures))
+    compact_event(event_of(world), Config(), EventContext(figures=figures))
     ((made, stays),) = seen
     assert made.before == real
     assert made.is_real
@@ -142,15 +143,15 @@ def test_what_stands_against_a_replacement_is_said(world: World) -> None:
     """Each hand-over has its own word; a pass before, on the same session, makes `nothing-new` of nothing."""
     pinned = Config(preserve_recent=100)
     cases = [
-        (event_of(world), Config(enabled=False), Help(), "disabled"),
-        (event_of(world, trigger="precompute"), Config(), Help(), "unknown-trigger"),
-        (event_of(world), pinned, Help(), "nothing-to-remove"),
-        (event_of(world), pinned, Help(seen_before=True), "nothing-new"),
-        (event_of(world), Config(min_reduction=0.999), Help(), "too-little"),
-        (event_of(world, cwd="relative"), Config(), Help(), "bad-event"),
+        (event_of(world), Config(enabled=False), EventContext(), "disabled"),
+        (event_of(world, trigger="precompute"), Config(), EventContext(), "unknown-trigger"),
+        (event_of(world), pinned, EventContext(), "nothing-to-remove"),
+        (event_of(world), pinned, EventContext(seen_before=True), "nothing-new"),
+        (event_of(world), Config(min_reduction=0.999), EventContext(), "too-little"),
+        (event_of(world, cwd="relative"), Config(), EventContext(), "bad-event"),
     ]
-    for event, config, lent, reason in cases:
-        plan = compact_event(event, config, lent).plan
+    for event, config, context, reason in cases:
+        plan = compact_event(event, config, context).plan
         assert isinstance(plan, HandOver), reason
         assert plan.reason == reason
 
@@ -165,7 +166,7 @@ def test_a_file_that_changes_while_the_plan_is_made_is_kept(world: World) -> Non
             touched.append(victim.write_text("something else\n"))
         return Figures(2, 1, False)
 
-    done = compact_event(event_of(world), Config(), Help(figures=change))
+    done = compact_event(event_of(world), Config(), EventContext(figures=change))
     plan = json.loads(done.encoded)
     assert touched
     assert "toolu_0003" not in plan["results"]

@@ -9,7 +9,16 @@ from lcc.config import Config, ConfigError, load_config, state_folder
 from lcc.contract.report import Report
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
-from lcc_daemon.compaction import TRIGGERS, Done, Event, EventError, Help, compact_event, hand_over, read_event
+from lcc_daemon.compaction import (
+    TRIGGERS,
+    Event,
+    EventContext,
+    EventError,
+    Outcome,
+    compact_event,
+    hand_over,
+    read_event,
+)
 from lcc_daemon.environment import environment_of, with_judge_secrets
 from lcc_daemon.figures import Figures
 from lcc_daemon.keepers import file_name
@@ -24,11 +33,13 @@ TIME_AFTER_JUDGE_MS = 3000
 
 def answer(request: Request, call: Call, services: Services) -> Answer:
     """The plan for the hook's module: a replacement, or a hand-over with its reason."""
-    done, whose = _decide(request, call, services)
-    reason = done.plan.reason if isinstance(done.plan, HandOver) else "replace"
-    services.log.info("compact: %s, %s, %d results removed, %d bytes", reason, whose, done.removed, done.saved_bytes)
+    outcome, whose = _decide(request, call, services)
+    reason = outcome.plan.reason if isinstance(outcome.plan, HandOver) else "replace"
+    services.log.info(
+        "compact: %s, %s, %d results removed, %d bytes", reason, whose, outcome.removed, outcome.saved_bytes
+    )
     try:
-        return Answer(to_stdout(done.encoded, services.parts_folder))
+        return Answer(to_stdout(outcome.encoded, services.parts_folder))
     except OSError as error:
         services.stats.error(f"parts: {error.strerror}")
         services.log.warning("compact: handed over: a part of the plan cannot be written: %s", error.strerror)
@@ -36,7 +47,7 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
         return Answer(hand_over("parts", say).encoded)
 
 
-def _decide(request: Request, call: Call, services: Services) -> tuple[Done, str]:
+def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, str]:
     """What is decided, and whose session it is, for the log."""
     env = environment_of(request)
     try:
@@ -54,22 +65,22 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Done, str
         call.more_time(int(config.judge_timeout_s * 1000) + TIME_AFTER_JUDGE_MS)
         env = with_judge_secrets(env, config.provider, request, call)
     report_path = services.keepers.report_path(state_folder(env), event.session_id)
-    lent = Help(
+    context = EventContext(
         ports=_ports(config, event, env, services),
         report_path=str(report_path),
         figures=_figures_of(event, services),
         seen_before=(event.session_id, event.agent_id) in services.compacted,
     )
-    done = compact_event(event, config, lent)
-    if done.report is not None:
-        services.keepers.keep_report(report_path, done.report)
-    if config.request_log and done.report is not None:
-        services.background.submit(_log_pass, done.report, env, services)
-    if isinstance(done.plan, Replace) and not call.cancelled.is_set():
+    outcome = compact_event(event, config, context)
+    if outcome.report is not None:
+        services.keepers.keep_report(report_path, outcome.report)
+    if config.request_log and outcome.report is not None:
+        services.background.submit(_log_pass, outcome.report, env, services)
+    if isinstance(outcome.plan, Replace) and not call.cancelled.is_set():
         services.compacted.add((event.session_id, event.agent_id))
-        services.background.submit(services.saved.add, state_folder(env), done.saved_bytes)
+        services.background.submit(services.saved.add, state_folder(env), outcome.saved_bytes)
         services.keepers.forget_to_give_back(services.keepers.guide_folder(state_folder(env), event.session_id))
-    return done, whose
+    return outcome, whose
 
 
 def _ports(config: Config, event: Event, env: Mapping[str, str], services: Services) -> Ports:
