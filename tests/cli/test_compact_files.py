@@ -13,7 +13,7 @@ from pathlib import Path
 
 import programs
 import pytest
-from cli.cli_world import World
+from cli.cli_world import World, lay_out
 from programs import LCC
 
 UUID = '"uuid":"00000000-0000-0000-0000-00000000000%d","parentUuid":null'
@@ -270,29 +270,36 @@ def test_stopped_while_it_writes_nothing_is_left_beside(world: World, number: si
     assert target.stat().st_size in (3, (world.folder / "large.json").stat().st_size)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.9])
-def test_ctrl_c_at_any_moment_is_one_line(world: World, share: float) -> None:
-    """From the first instruction of ours on, also while a command is loaded: exit 130, and what was there is there."""
+def interrupted(world: World, seconds: float | None) -> tuple[int, str, float]:
+    """A run that is sent Ctrl-C after ``seconds`` (None: never): its exit code, its words, and how long it took."""
     start = "import lcc.cli, os; os.write(1, b'.'); lcc.cli.main()"
     command = [sys.executable, "-c", start, "compact", "session.jsonl", "--rules-mode", "recoverable", "-o", "o.jsonl"]
+    process = subprocess.Popen(
+        command, cwd=world.folder, env=world.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(1) == b"."
+    started = time.perf_counter()
+    if seconds is not None:
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1].decode()
+    return process.returncode, said, time.perf_counter() - started
 
-    def run(seconds: float | None) -> tuple[int, str, float]:
-        process = subprocess.Popen(
-            command, cwd=world.folder, env=world.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        assert process.stdout is not None
-        assert process.stdout.read(1) == b"."
-        started = time.perf_counter()
-        if seconds is not None:
-            time.sleep(seconds)
-            process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1].decode()
-        return process.returncode, said, time.perf_counter() - started
 
-    _, _, whole = run(None)
-    (world.folder / "o.jsonl").unlink()
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> float:
+    """The seconds of a run that nobody interrupts."""
+    code, said, seconds = interrupted(lay_out(tmp_path_factory.mktemp("whole")), None)
+    assert code == 0, said
+    return seconds
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.9])
+def test_ctrl_c_at_any_moment_is_one_line(world: World, whole: float, share: float) -> None:
+    """From the first instruction of ours on, also while a command is loaded: exit 130, and what was there is there."""
     before = world.files()
-    code, said, _ = run(whole * share)
+    code, said, _ = interrupted(world, whole * share)
 
     assert "Traceback" not in said
     assert code in (0, 130)

@@ -6,11 +6,11 @@ import base64
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
-import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 from making import MadeSession
 from stash.tampering import damage
 
@@ -24,32 +24,35 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import CallToolResult, ImageContent, TextContent
 
 TEXT = "".join(f"line {number} of the output\n" for number in range(1, 3001))
+BUILD = TEXT.replace("output", "build")
+"""What nothing but the session puts in the stash."""
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 Ask = Callable[[Client], Awaitable[None]]
 
 
-@pytest.fixture
-def stash(tmp_path: Path) -> Stash:
-    return Stash(tmp_path / "stash", "s")
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture
-def ask(tmp_path: Path) -> Callable[[Ask], None]:
-    """Runs questions against a server process with a home and a stash of its own."""
+@pytest.fixture(scope="module")
+def stash(home: Path) -> Stash:
+    return Stash(home / "stash", "s")
+
+
+@pytest.fixture(scope="module")
+def ask(home: Path) -> Iterator[Callable[[Ask], None]]:
+    """Runs questions against one server process for all of them, with a home and a stash of its own."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("LCC_", "CLAUDE_", "XDG_"))}
-    environment |= {"HOME": str(tmp_path), "LCC_STASH_DIR": str(tmp_path / "stash")}
+    environment |= {"HOME": str(home), "LCC_STASH_DIR": str(home / "stash")}
     server = StdioServerParameters(
         command=sys.executable, args=["-c", "from lcc.cli import main; main(['mcp'])"], env=environment
     )
-
-    def run(questions: Ask) -> None:
-        async def session() -> None:
-            async with Client(server, read_timeout_seconds=60) as client:
-                await questions(client)
-
-        anyio.run(session)
-
-    return run
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server, read_timeout_seconds=60)) as client,
+    ):
+        yield lambda questions: portal.call(questions, client)
 
 
 def texts(result: CallToolResult) -> list[str]:
@@ -65,7 +68,7 @@ def error(result: CallToolResult) -> str:
 def session_file(folder: Path) -> Path:
     """A payload with one large old output and enough after it."""
     session = MadeSession("Make the build pass")
-    session.bash("make -j all", TEXT, id="toolu_1")
+    session.bash("make -j all", BUILD, id="toolu_1")
     session.talk(60)
     path = folder / "transcript.json"
     path.write_bytes(session.raw())
@@ -148,17 +151,20 @@ def test_errors_say_what_to_do(ask: Callable[[Ask], None], stash: Stash) -> None
     ask(questions)
 
 
-def test_compacting_recalling_and_explaining_a_session(ask: Callable[[Ask], None], tmp_path: Path) -> None:
+def test_compacting_recalling_and_explaining_a_session(
+    ask: Callable[[Ask], None], stash: Stash, tmp_path: Path
+) -> None:
     """The agent compacts a file, follows the note, and reads why; without an output nothing is written."""
     path = session_file(tmp_path)
     before = path.read_bytes()
     out, report = tmp_path / "out.json", tmp_path / "report.json"
+    stored = {entry.sha256 for entry in stash.entries()}
 
     async def questions(client: Client) -> None:
         asked: dict[str, object] = {"path": str(path), "rules_mode": "stashed"}
         (dry,) = texts(await client.call_tool("compact_transcript", asked))
         assert json.loads(dry)["tool_calls_stashed"] == 1
-        assert not (tmp_path / "stash").exists()
+        assert {entry.sha256 for entry in stash.entries()} == stored
 
         asked |= {"output": str(out), "report": str(report)}
         (figures,) = texts(await client.call_tool("compact_transcript", asked))
@@ -166,7 +172,7 @@ def test_compacting_recalling_and_explaining_a_session(ask: Callable[[Ask], None
         note = find_note(json.loads(out.read_text())["messages"][2]["toolResults"][0]["text"])
         assert note is not None
         (first, *_) = texts(await client.call_tool("recall", {"id": note.target}))
-        assert TEXT.startswith(first)
+        assert BUILD.startswith(first)
         (why,) = texts(await client.call_tool("explain", {"path": str(report)}))
         assert "stashed" in why
 
