@@ -18,6 +18,7 @@ from lcc.judge.errors import DecisionsCacheError, TranscriptFitError
 from lcc.relevance.ports import Ports
 from lcc.relevance.transcript import TranscriptCompactionResult, run_pass
 from lcc.transcript import Edits, Transcript, render
+from lcc.transcript.edit import changed_calls
 
 
 class CompactionError(ValueError):
@@ -101,7 +102,7 @@ def _stashed_images(result: TranscriptCompactionResult, options: PassOptions, po
 
 
 def _answer(result: TranscriptCompactionResult, images: Images | None, rendered: bool) -> Compacted:
-    changed = frozenset((*result.edits.texts, *result.edits.dropped))
+    changed = changed_calls(result.transcript, result.edits)
     if not rendered:
         return Compacted(result, None, changed)
     content = render(result.transcript, result.edits)

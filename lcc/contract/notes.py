@@ -12,7 +12,8 @@ VERIFIED = "; content verified on disk at compaction time"
 REMINDER_START = "\n\n<system-reminder>"
 REMINDER_END = "</system-reminder>"
 
-_ID = r"[!-Z^-~]+"  # printable ASCII without spaces and square brackets
+# A call's id, of printable ASCII without spaces and square brackets; with the part where its result has several.
+_ID = r"[!-Z^-~]+(?: part [1-9][0-9]{0,8})?"
 _LINES = r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})"
 _NOTE = re.compile(
     rf"\[identical output kept at (?P<identical>{_ID})\]"
@@ -35,21 +36,21 @@ class Note(NamedTuple):
 
     kind: NoteKind
     target: str | None = None
-    """The call id it points at, the path, the command, or the first 12 hex digits of the stashed object."""
+    """The text id it points at, the path, the command, or the first 12 hex digits of the stashed object."""
     lines: tuple[int, int] | None = None
     verified: bool = False
     text: str = ""
     """The note as it stands."""
 
 
-def identical_note(call_id: str) -> str | None:
-    """The note for an output that a later result repeats; None when the id cannot be written in a note."""
-    return f"[identical output kept at {call_id}]" if _ID_ONLY.fullmatch(call_id) else None
+def identical_note(text_id: str) -> str | None:
+    """The note for an output that a later result repeats; None when its text id cannot be written in a note."""
+    return f"[identical output kept at {text_id}]" if _ID_ONLY.fullmatch(text_id) else None
 
 
-def lines_note(first: int, last: int, call_id: str) -> str | None:
+def lines_note(first: int, last: int, text_id: str) -> str | None:
     """The note for an output that is lines ``first`` to ``last`` (1-based, inclusive) of a later result."""
-    return f"[output = lines {first}-{last} of {call_id}]" if _ID_ONLY.fullmatch(call_id) else None
+    return f"[output = lines {first}-{last} of {text_id}]" if _ID_ONLY.fullmatch(text_id) else None
 
 
 def reread_note(path: str, lines: tuple[int, int] | None, *, verified: bool) -> str | None:

@@ -6,12 +6,14 @@ A record that points at something is made from a `Pointer`, which holds its proo
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 import orjson
 
 from lcc.contract.checked import Count
 from lcc.contract.decision import (
+    Check,
     CommandAgain,
     Drop,
     FileByTranscript,
@@ -56,6 +58,8 @@ class _About(TypedDict):
     subject: str | None
     chars: Count
     chars_after: Count
+    parts: NotRequired[list[PartRecord]]
+    """Where the result is several parts and a pointer stands for one at least: what became of each of its texts."""
 
 
 class _Call(_About):
@@ -109,6 +113,26 @@ class StashRecord(TypedDict):
     sha256: str
     tokens: Count
     bytes: Count
+
+
+class PartRecord(TypedDict):
+    """What became of one text of a result that is several parts; ``part`` counts all of its parts, from 1.
+
+    The keys of a pointer are those of a record, and are there where one stands in for the part.
+    """
+
+    part: Count
+    decision: Literal["keep", "dedupe", "replace"]
+    reason: str
+    chars: Count
+    chars_after: Count
+    kept_at: NotRequired[str]
+    note: NotRequired[str]
+    recover: NotRequired[FileRecovery | CommandRecovery | StashRecovery]
+    recoverability_check: NotRequired[Check]
+    disk: NotRequired[DiskRecord]
+    stash: NotRequired[StashRecord]
+    removed: NotRequired[RemovedRecord]
 
 
 class PlainRecord(_Call):
@@ -214,6 +238,51 @@ def pointer_record(pair: Pair, pointer: Pointer, removed: Removed) -> DedupeReco
             "removed": removed.record(),
         }
     return _replace_record(pair.use.id, pointer.note, pointer.proof, about, removed.record())
+
+
+def parts_record(
+    pair: Pair, decided: Sequence[tuple[Pair, Keep | Pointer, Removed | None]]
+) -> PlainRecord | DedupeRecord | ReplaceRecord:
+    """The record of one call whose result is several parts, from what became of each of its texts, in order.
+
+    It is that of the largest text for which a pointer stands, with ``chars`` of the whole call and a record of every
+    part beside it; where none does, that of the largest text.
+    """
+    pointed = [each for each in decided if isinstance(each[1], Pointer)]
+    text, decision, removed = max(pointed or decided, key=lambda each: len(each[0].result.text))
+    if not isinstance(decision, Pointer) or removed is None:
+        return decision_record(pair, Keep(decision.reason, decision.source, decision.verdict))
+    record = pointer_record(text, decision, removed)
+    record["parts"] = [_part_record(*each) for each in decided]
+    size = input_chars(pair.use.input)
+    went = sum(part["chars"] - part["chars_after"] for part in record["parts"])
+    record["chars"] = size + len(pair.result.text)
+    record["chars_after"] = record["chars"] - went
+    return record
+
+
+def _part_record(text: Pair, decision: Keep | Pointer, removed: Removed | None) -> PartRecord:
+    chars = len(text.result.text)
+    found: PartRecord = {
+        "part": text.part or 0,
+        "decision": decision.action,
+        "reason": decision.reason.code,
+        "chars": chars,
+        "chars_after": len(decision.text) if isinstance(decision, Pointer) else chars,
+    }
+    if not isinstance(decision, Pointer) or removed is None:
+        return found
+    record = pointer_record(text, decision, removed)
+    found["note"], found["removed"] = record["note"], removed.record()
+    if record["decision"] == "dedupe":
+        found["kept_at"] = record["kept_at"]
+        return found
+    found["recover"], found["recoverability_check"] = record["recover"], record["recoverability_check"]
+    if record["recoverability_check"] == "disk":
+        found["disk"] = record["disk"]
+    elif record["recoverability_check"] == "stash":
+        found["stash"] = record["stash"]
+    return found
 
 
 def _replace_record(

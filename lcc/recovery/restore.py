@@ -28,6 +28,7 @@ from lcc.relevance.reading.headers import header_length
 from lcc.relevance.reading.rows import Rows, number_lines, parse_rows
 from lcc.stash import Stash, StashError, bytes_of_text, text_of_bytes
 from lcc.transcript import Edits, Pair, Transcript, render
+from lcc.transcript.model import part_id
 
 _TRIMMED = re.compile(r"^\[trimmed: [0-9]+ characters of this [^\n]* output were removed\]$", re.MULTILINE)
 _STYLES = (Rows(1, 0, 6, "→", 0), Rows(1, 0, 0, "\t", 0))
@@ -68,7 +69,7 @@ class Restored:
 
 
 def removed_by(reports: Sequence[Report]) -> dict[str, Removed]:
-    """What the reports say of every removed output, by call id.
+    """What the reports say of every removed output, by text id.
 
     Raises ``RestoreError`` for a report of a pass that cannot be undone (`lossy`, or a judge's trims and drops).
     """
@@ -81,7 +82,11 @@ def removed_by(reports: Sequence[Report]) -> dict[str, Removed]:
                 "them nowhere: what it removed cannot be restored"
             )
         for record in report["decisions"]:
-            if (record["decision"] == "dedupe" or record["decision"] == "replace") and "removed" in record:
+            if "parts" in record:
+                for part in record["parts"]:
+                    if "removed" in part:
+                        found[part_id(record["id"], part["part"])] = Removed(**part["removed"])
+            elif (record["decision"] == "dedupe" or record["decision"] == "replace") and "removed" in record:
                 found[record["id"]] = Removed(**record["removed"])
     return found
 
@@ -106,17 +111,17 @@ def restore(
     left: set[str] = set()
     for pair in work.pairs.values():
         if removed is None and _TRIMMED.search(pair.result.text):
-            raise RestoreError(f"the result of {pair.use.id} was trimmed (lossy or a judge), and its rest is nowhere")
+            raise RestoreError(f"the result of {pair.text_id} was trimmed (lossy or a judge), and its rest is nowhere")
         note = find_note(pair.result.text)
         if note is None:
             continue
-        if removed is not None and note.kind != "stash" and pair.use.id not in removed:
-            left.add(pair.use.id)
+        if removed is not None and note.kind != "stash" and pair.text_id not in removed:
+            left.add(pair.text_id)
         else:
             work.follow(pair, note)
     return Restored(
         Edits(work.texts),
-        tuple(Failure(call_id, note.text, problem) for call_id, (note, problem) in work.problems.items()),
+        tuple(Failure(text_id, note.text, problem) for text_id, (note, problem) in work.problems.items()),
         frozenset(work.proven),
         frozenset(work.texts.keys() - work.proven),
         frozenset(left),
@@ -139,30 +144,30 @@ class _Restoring:
     style: Rows | None = None
 
     def __post_init__(self) -> None:
-        self.pairs = {pair.use.id: pair for pair in self.transcript.pairs()}
+        self.pairs = {text.text_id: text for pair in self.transcript.pairs() for text in pair.texts()}
         self.style = next(filter(None, map(_style_of, self.pairs.values())), None)
 
     def follow(self, pair: Pair, note: Note) -> None:
         """Put the original text into ``texts``, or the reason why there is none into ``problems``."""
-        call_id = pair.use.id
-        known = self.removed.get(call_id)
+        text_id = pair.text_id
+        known = self.removed.get(text_id)
         if note.kind == "stash" and self._is_image(note):
             return  # no text went; the image is put back into its block by `restore_images`
         problem = "what it points at is not what was removed"
         try:
             for text in self._candidates(pair, note, known):
                 if known is None or _sha256(text) == known.sha256:
-                    self.texts[call_id] = text
+                    self.texts[text_id] = text
                     if known is not None or note.kind != "file":
-                        self.proven.add(call_id)
+                        self.proven.add(text_id)
                     return
         except _CannotFollowError as error:
             problem = str(error)
         for text in self._second_copies(pair, note, known):
-            self.texts[call_id] = text
-            self.proven.add(call_id)
+            self.texts[text_id] = text
+            self.proven.add(text_id)
             return
-        self.problems[call_id] = (note, problem)
+        self.problems[text_id] = (note, problem)
 
     def _candidates(self, pair: Pair, note: Note, known: Removed | None) -> Iterator[str]:
         """What the note may stand for, the likeliest first."""
@@ -181,7 +186,8 @@ class _Restoring:
                 first, last = note.lines or (1, 0)
                 yield "\n".join(target.result.text.split("\n")[first - 1 : last])
         elif note.kind == "file":
-            if known is None and writes_codex_header(pair.use.tool):
+            # A header of a result of several parts is a part of its own, and still there.
+            if known is None and pair.part is None and writes_codex_header(pair.use.tool):
                 raise _CannotFollowError(_HEADER_UNKNOWN)
             lines = self._file_lines(pair, note)
             for body in self._shown(pair, lines, (note.lines or (1, 0))[0], known):

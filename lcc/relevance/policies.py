@@ -27,6 +27,7 @@ from lcc.contract.report import JudgeFacts
 from lcc.relevance.evidence.guards import Guards
 from lcc.relevance.ports import Ports
 from lcc.relevance.reading.calls import FileRead
+from lcc.relevance.reading.headers import is_only_header
 from lcc.relevance.transcript_lossless import NO_SUPERSEDER, LaterOutputs, Output, lossless_violations
 from lcc.relevance.transcript_recoverable import Surroundings, recoverable_decisions, recoverable_violations
 from lcc.relevance.verification import Violation
@@ -55,17 +56,19 @@ class Session:
     pairs: tuple[Pair, ...]
     guards: Guards
     candidates: tuple[Pair, ...]
-    """The calls that no guard keeps whole."""
+    """The calls that no guard keeps whole, nor any text of their results."""
+    texts: tuple[Pair, ...]
+    """The texts of results that no guard keeps whole, each as a pair of its own."""
 
     @property
     def reads(self) -> Mapping[str, FileRead]:
         """The calls that read a single file, by id."""
         return self.guards.facts.reads
 
-    def unguarded(self) -> list[Pair]:
-        """The calls that no guard keeps, and that may go altogether."""
+    def unguarded(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """Those of ``pairs`` that no guard keeps."""
         kept = self.guards.kept
-        return [pair for pair in self.candidates if pair.use.id not in kept]
+        return [pair for pair in pairs if pair.use.id not in kept]
 
     def surroundings(self) -> Surroundings:
         """What the recoverable rules look at beside each candidate."""
@@ -84,7 +87,8 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A decision for every candidate, and what the report says about the policy that made them."""
+    """A decision for every candidate, by call id, or for each of its texts, by text id; and what the report says
+    about the policy that made them."""
 
     decisions: dict[str, Decision]
     provider_used: str
@@ -123,27 +127,29 @@ def edits_of(decisions: Mapping[str, Decision]) -> Edits:
     """What the decisions change in the transcript."""
     texts: dict[str, str] = {}
     dropped: list[str] = []
-    for call_id, decision in decisions.items():
+    for text_id, decision in decisions.items():
         if isinstance(decision, Keep):
             continue
         if isinstance(decision, Drop):
-            dropped.append(call_id)
+            dropped.append(text_id)
         else:
-            texts[call_id] = decision.text
+            texts[text_id] = decision.text
     return Edits(texts, frozenset(dropped))
 
 
 def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
     mode = MODES[session.options.rules_mode]
     around = session.surroundings() if mode.reads_files else None
-    recoverable = _by_recovery(session, session.candidates, around) if around else {}
+    recoverable = _by_recovery(session, session.texts, around) if around else {}
     decisions = _walk_back(session, recoverable)
     warnings: tuple[str, ...] = ()
     if mode.stashes:
         from lcc.relevance.transcript_stashed import stash_kept, write_warnings
 
         estimate, failed = session.tokens.estimate, session.guards.facts.errors
-        stashed = stash_kept(session.transcript, session.unguarded(), failed, decisions, estimate, session.stash)
+        stashed = stash_kept(
+            session.transcript, session.unguarded(session.texts), failed, decisions, estimate, session.stash
+        )
         decisions.update(stashed)
         warnings = write_warnings(stashed)
     messages = apply_edits(session.transcript, edits_of(decisions))
@@ -170,7 +176,7 @@ def _decide_by_judge(session: Session) -> Outcome:
     options, ports = session.options, session.ports
     judged = decide_judged(
         session.transcript,
-        session.unguarded(),
+        session.unguarded(session.candidates),
         session.guards.facts.pins,
         options,
         progress=ports.progress,
@@ -224,21 +230,25 @@ def _prove_removals(session: Session, decisions: dict[str, Decision]) -> tuple[s
 
     With the stash, a removal that could not be stored is kept: the caller asked that nothing be lost.
     """
-    removed = [pair for pair in session.candidates if isinstance(decisions[pair.use.id], Trim | Drop)]
+    calls = [pair for pair in session.candidates if isinstance(decisions[pair.use.id], Trim | Drop)]
+    removed = [text for pair in calls for text in pair.texts()]
     safer = _by_recovery(session, removed, session.surroundings())
     warnings: tuple[str, ...] = ()
     stashes = MODES[session.options.rules_mode].stashes
     if stashes:
         from lcc.relevance.transcript_stashed import stash_removed, write_warnings
 
-        unproven = [pair for pair in removed if not isinstance(safer[pair.use.id], Pointer)]
+        unproven = [pair for pair in removed if not isinstance(safer[pair.text_id], Pointer)]
         stashed = stash_removed(unproven, session.tokens.estimate, session.stash)
         safer.update(stashed)
         warnings = write_warnings(stashed)
-    for pair in removed:
-        decision = safer[pair.use.id]
-        if isinstance(decision, Pointer) or stashes:
-            decisions[pair.use.id] = replace(decision, verdict=decisions[pair.use.id].verdict)
+    for pair in calls:
+        verdict = decisions[pair.use.id].verdict
+        texts = {text.text_id: replace(safer[text.text_id], verdict=verdict) for text in pair.texts()}
+        bodies = [text.text_id for text in pair.texts() if not is_only_header(pair.use.tool, text.result.text)]
+        if stashes or (bodies and all(isinstance(texts[text_id], Pointer) for text_id in bodies)):
+            del decisions[pair.use.id]
+            decisions.update(texts)
     return warnings
 
 
@@ -251,41 +261,44 @@ def _by_recovery(session: Session, candidates: Sequence[Pair], around: Surroundi
     are better off in the stash than behind a pointer that the transcript alone speaks for."""
     decisions = recoverable_decisions(candidates, around)
     if MODES[session.options.rules_mode].stashes:
-        for call_id, decision in decisions.items():
+        for text_id, decision in decisions.items():
             if isinstance(decision, Pointer) and isinstance(decision.proof, FileByTranscript):
-                decisions[call_id] = DISK_NOT_ASKED
+                decisions[text_id] = DISK_NOT_ASKED
     return decisions
 
 
 def _walk_back(session: Session, recoverable: Mapping[str, Decision]) -> dict[str, Decision]:
-    """From the newest result to the oldest: point at a kept later one, else at the file, else keep."""
-    eligible = {pair.use.id for pair in session.candidates}
-    outputs = {pair.use.id: _output(pair) for pair in session.pairs if _may_be_pointed_at(session, pair)}
-    later = LaterOutputs(output for call_id, output in outputs.items() if call_id in eligible)
+    """From the newest text of a result to the oldest: point at a kept later one, else at the file, else keep."""
+    eligible = {pair.text_id for pair in session.texts}
+    texts = (text for pair in session.pairs for text in pair.texts())
+    outputs = {pair.text_id: _output(pair) for pair in texts if _may_be_pointed_at(session, pair)}
+    later = LaterOutputs(output for text_id, output in outputs.items() if text_id in eligible)
     decisions: dict[str, Decision] = {}
     for message in reversed(session.transcript.messages):
         for result in reversed(message.tool_results):
-            output = outputs.get(result.tool_use_id)
-            if output is None:
-                continue
-            if output.id in eligible:
-                decision = later.find(output) or recoverable.get(output.id, NO_SUPERSEDER)
-                decisions[output.id] = decision
-                if not isinstance(decision, Keep):
+            for text_id, _, _ in reversed(result.texts()):
+                output = outputs.get(text_id)
+                if output is None:
                     continue
-            later.keep(output)
+                if text_id in eligible:
+                    decision = later.find(output) or recoverable.get(text_id, NO_SUPERSEDER)
+                    decisions[text_id] = decision
+                    if not isinstance(decision, Keep):
+                        continue
+                later.keep(output)
     return decisions
 
 
 def _may_be_pointed_at(session: Session, pair: Pair) -> bool:
-    """Whether a pointer can name this result: one text, in the live context, and no note itself."""
-    standing = session.guards.facts.standing.get(pair.use.id)
-    is_output = standing is None or standing not in (ALREADY_A_NOTE, CLEARED_BY_CLIENT)
+    """Whether a pointer can name this text: in a sound line, in the live context, and no note itself."""
+    standing = session.guards.facts.standing
+    reason = standing.get(pair.use.id) or (standing.get(pair.text_id) if pair.part is not None else None)
+    is_output = reason is None or reason not in (ALREADY_A_NOTE, CLEARED_BY_CLIENT)
     return is_output and pair.result.text_path is not None
 
 
 def _output(pair: Pair) -> Output:
-    return Output(pair.use.id, pair.use.tool, pair.result.text, bool(pair.result.is_error))
+    return Output(pair.text_id, pair.use.tool, pair.result.text, bool(pair.result.is_error))
 
 
 def _verify(session: Session, decisions: Mapping[str, Decision], compacted: Sequence[Message]) -> list[Violation]:
@@ -294,8 +307,8 @@ def _verify(session: Session, decisions: Mapping[str, Decision], compacted: Sequ
     if not MODES[session.options.rules_mode].reads_files:
         return lossless_violations(original, compacted)
     stashed = {
-        call_id: decision.text
-        for call_id, decision in decisions.items()
+        text_id: decision.text
+        for text_id, decision in decisions.items()
         if isinstance(decision, Pointer) and isinstance(decision.proof, InStash)
     }
     allow = session.options.allow_command_pointers

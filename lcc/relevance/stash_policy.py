@@ -71,6 +71,7 @@ _REASONS: dict[Kind, StashedReason] = {
     "write": "old_edit_output",
     "web": "old_web_page",
     "agent": "old_agent_report",
+    "report": "old_agent_report",
 }
 _AGENT_TRAILER = "agentId: "
 _TRAILER_CHARS = 600
@@ -87,7 +88,7 @@ def choose_for_stash(
     count_tokens: Callable[[str], int],
     policy: StashPolicy = DEFAULT_POLICY,
 ) -> dict[str, StashChoice]:
-    """The choice for each of ``candidates``, by call id: calls that no other rule replaces, pins or guards; those
+    """The choice for each of ``candidates``, by text id: texts that no other rule replaces, pins or guards; those
     of ``failed`` were overcome.
 
     Time is linear in the session's text.
@@ -97,13 +98,13 @@ def choose_for_stash(
     recent_from = len(transcript.messages) - policy.recent_messages
     choices: dict[str, StashChoice] = {}
     for pair in candidates:
-        call_id, text = pair.use.id, pair.result.text
+        text_id, call_id, text = pair.text_id, pair.use.id, pair.result.text
         if len(text) < policy.min_chars:
-            choices[call_id] = SHORT_RESULT_KEPT_WHOLE
+            choices[text_id] = SHORT_RESULT_KEPT_WHOLE
         elif pair.result_message >= recent_from or call_id in used or _must_stay_whole(pair):
-            choices[call_id] = NOT_STASH_ELIGIBLE
+            choices[text_id] = NOT_STASH_ELIGIBLE
         else:
-            choices[call_id] = _by_size(pair, count_tokens(text), call_id in failed, policy)
+            choices[text_id] = _by_size(pair, count_tokens(text), call_id in failed, policy)
     return choices
 
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from lcc.contract.decision import Decision, Drop, FileOnDisk, InStash, Keep, KeptLater, Pointer
+from lcc.contract.decision import Decision, Drop, FileOnDisk, InStash, Keep, KeptLater, Pointer, Trim
 from lcc.contract.modes import MODES
 from lcc.contract.options import PassOptions
 from lcc.contract.reasons import DUPLICATE_TOOL_USE_ID, KEEP_DISK_CHANGED_BEFORE_EMIT, OUTPUT_LINES_OF_LATER
-from lcc.contract.record import Record, Removed, decision_record, pointer_record
+from lcc.contract.record import Record, Removed, decision_record, parts_record, pointer_record
 from lcc.contract.report import PassFacts, Report, RootSource, build_report
 from lcc.contract.request import TranscriptCompactionRequest
 from lcc.relevance.evidence.disk import changed_files
@@ -128,8 +128,11 @@ def _session_of(transcript: Transcript, options: PassOptions, ports: Ports) -> S
     tokens = ports.tokens or TokenEstimator(model=options.model)
     pairs = tuple(transcript.pairs())
     guards = guards_of(GuardFacts(transcript, options, pairs, file_reads(pairs)))
-    candidates = tuple(pair for pair in pairs if pair.use.id not in guards.whole)
-    return Session(transcript, options, ports, stash, folder, tokens, pairs, guards, candidates)
+    open_pairs = [pair for pair in pairs if pair.use.id not in guards.whole]
+    texts = tuple(text for pair in open_pairs for text in pair.texts() if text.text_id not in guards.whole)
+    guarded = {pair.use.id for pair in open_pairs for text in pair.texts() if text.text_id in guards.whole}
+    candidates = tuple(pair for pair in open_pairs if pair.use.id not in guarded)
+    return Session(transcript, options, ports, stash, folder, tokens, pairs, guards, candidates, texts)
 
 
 def _result(
@@ -177,14 +180,31 @@ def _result(
 def _records(session: Session, decisions: Mapping[str, Decision]) -> Iterator[Record]:
     """A record for every call with its result, in call order; then the calls whose id is not theirs alone."""
     for pair in session.pairs:
-        decision = decisions[pair.use.id]
-        if isinstance(decision, Pointer):
+        decision = decisions.get(pair.use.id)
+        if decision is None:
+            yield parts_record(pair, _decided_texts(pair, decisions))
+        elif isinstance(decision, Pointer):
             yield pointer_record(pair, decision, _removed(pair, decision))
         else:
             yield decision_record(pair, decision)
     if session.transcript.duplicates:
         for pair in _duplicate_pairs(session.transcript):
             yield decision_record(pair, DUPLICATE)
+
+
+def _decided_texts(pair: Pair, decisions: Mapping[str, Decision]) -> list[tuple[Pair, Keep | Pointer, Removed | None]]:
+    """What became of each text of a result that is several parts. A policy that decides about whole calls leaves one
+    alone that has a guarded text: then that guard's reason is the reason of all of them."""
+    texts = pair.texts()
+    guarded = next(decision for text in texts if (decision := decisions.get(text.text_id)) is not None)
+    found: list[tuple[Pair, Keep | Pointer, Removed | None]] = []
+    for text in texts:
+        decision = decisions.get(text.text_id, guarded)
+        if isinstance(decision, Pointer) and text.text_id in decisions:
+            found.append((text, decision, _removed(text, decision)))
+        else:
+            found.append((text, Keep(decision.reason, decision.source, decision.verdict), None))
+    return found
 
 
 def _removed(pair: Pair, pointer: Pointer) -> Removed:
@@ -229,14 +249,16 @@ def _count_tokens(session: Session, records: Sequence[Record], decisions: Mappin
         before += size
         in_input = record["chars"] - len(text)
         input_chars += in_input
-        decision = decisions[pair.use.id]
-        if isinstance(decision, Keep):
-            continue
-        removed += size
+        decision = decisions.get(pair.use.id)
         if isinstance(decision, Drop):
+            removed += size
             dropped_chars += in_input
-        elif decision.text:
-            removed -= tokens.estimate(decision.text, pair.use.tool)
+            continue
+        for part in pair.texts():
+            decided = decisions.get(part.text_id)
+            if isinstance(decided, Pointer | Trim):
+                removed += tokens.estimate(part.result.text, pair.use.tool)
+                removed -= tokens.estimate(decided.text, pair.use.tool) if decided.text else 0
     before += tokens.estimate_chars(input_chars)
     return before, before - removed - tokens.estimate_chars(dropped_chars)
 

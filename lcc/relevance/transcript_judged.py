@@ -21,6 +21,7 @@ from lcc.contract.reasons import (
     JEV_UNAVAILABLE_FAIL_SAFE,
     LAYA_UNAVAILABLE_FAIL_SAFE,
     NO_CANDIDATES,
+    NOT_A_SINGLE_TEXT,
     NOT_JUDGED_FAIL_SAFE,
     RESULT_STILL_NEEDED,
     TRIM_NOT_SHORTER,
@@ -173,7 +174,8 @@ def decide_pair(pair: Pair, verdict: Verdict, threshold: float, head_chars: int,
         return Drop(CALL_AND_RESULT_NOT_NEEDED, source, verdict)
     trim = trimmed(pair, head_chars)
     if trim is None:
-        return Keep(TRIM_NOT_SHORTER, source, verdict)
+        reason = NOT_A_SINGLE_TEXT if pair.result.text_path is None else TRIM_NOT_SHORTER
+        return Keep(reason, source, verdict)
     return Trim(CALL_KEPT_RESULT_TRIMMED, *trim, source, verdict)
 
 

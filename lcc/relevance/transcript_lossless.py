@@ -27,7 +27,7 @@ NO_SUPERSEDER = Keep(NO_LOSSLESS_SUPERSEDER)
 
 
 class Output(NamedTuple):
-    """A result as this pass sees it."""
+    """A text of a result as this pass sees it; ``id`` is its text id."""
 
     id: str
     tool: str
@@ -166,7 +166,7 @@ def lossless_violations(original: Sequence[Message], compacted: Sequence[Message
         if note is not None:
             dedupes.append((change, note))
         else:
-            found.append(Violation(change.before.tool_use_id, "its note is none of the lossless notes"))
+            found.append(Violation(change.id, "its note is none of the lossless notes"))
     return found + dedupe_violations(original, dedupes, changes)
 
 
@@ -180,21 +180,18 @@ def dedupe_violations(
     original: Sequence[Message], dedupes: Sequence[tuple[Change, Note]], changes: Sequence[Change]
 ) -> list[Violation]:
     """Which of ``dedupes`` point at something else than what they claim; ``changes`` are all changed results."""
-    changed = {change.before.tool_use_id for change in changes}
+    changed = {change.id for change in changes}
     named = {note.target for _, note in dedupes}
     targets: dict[str, tuple[Output, int]] = {}
     repeated: set[str] = set()
-    tools = {use.id: use.tool for message in original for use in message.tool_uses if use.id in named}
-    position = 0
-    for message in original:
-        for offset, result in enumerate(message.tool_results):
-            call_id = result.tool_use_id
-            if call_id in named:
-                if call_id in targets:
-                    repeated.add(call_id)
-                output = Output(call_id, tools.get(call_id, ""), result.text, bool(result.is_error))
-                targets[call_id] = (output, position + offset)
-        position += len(message.tool_results)
+    tools = {use.id: use.tool for message in original for use in message.tool_uses}
+    texts = (text for message in original for result in message.tool_results for text in result.texts())
+    for position, (text_id, _, result) in enumerate(texts):
+        if text_id in named:
+            if text_id in targets:
+                repeated.add(text_id)
+            output = Output(text_id, tools.get(result.tool_use_id, ""), result.text, bool(result.is_error))
+            targets[text_id] = (output, position)
     split: dict[str, list[str]] = {}
     problems: dict[str, str] = {}
     for change, note in sorted(dedupes, key=lambda dedupe: dedupe[1].target or ""):
@@ -202,9 +199,9 @@ def dedupe_violations(
             split.clear()  # the lines of one target at a time: those of all of them would be many times the text
         problem = _claim_problem(change, note, targets, changed, repeated, split)
         if problem:
-            problems[change.before.tool_use_id] = problem
-    ids = (change.before.tool_use_id for change, _ in dedupes)
-    return [Violation(call_id, problems[call_id]) for call_id in ids if call_id in problems]
+            problems[change.id] = problem
+    ids = (change.id for change, _ in dedupes)
+    return [Violation(text_id, problems[text_id]) for text_id in ids if text_id in problems]
 
 
 def _claim_problem(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from lcc.contract.decision import CommandAgain, Decision, FileByTranscript, FileOnDisk, Keep, Pointer
@@ -34,7 +35,7 @@ from lcc.relevance.evidence.later_writes import LaterWrites
 from lcc.relevance.evidence.proofs import FileText, ProvenPart, prove_read
 from lcc.relevance.reading.calls import FileRead, command_of, cwd_of, file_read_of, full_path
 from lcc.relevance.reading.commands import command_effect
-from lcc.relevance.reading.headers import comparable, header_length
+from lcc.relevance.reading.headers import comparable, header_length, is_json_output, is_only_header, still_runs
 from lcc.relevance.reading.rows import READ_LIMIT, begins_with_row, content_end, parse_rows
 from lcc.relevance.transcript_lossless import dedupe_note, dedupe_violations
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
@@ -46,10 +47,9 @@ _CLIENT_WORDS = re.compile(
     r"|^Total output lines: |^Shell cwd was reset to |^<system-reminder>",
     re.MULTILINE,
 )
-_STILL_RUNNING = "Process running with session ID "
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Surroundings:
     """What the rules look at beside a call: the whole session, and what the caller allows."""
 
@@ -67,6 +67,11 @@ class Surroundings:
     workspace_root: str | None
     disk_check: bool
     allow_command_pointers: bool
+
+    @cached_property
+    def running(self) -> frozenset[str]:
+        """The calls whose results say that what they started was still running."""
+        return frozenset(pair.use.id for pair in self.pairs if still_runs(pair.use.tool, pair.result.text))
 
     @property
     def asks_disk(self) -> bool:
@@ -87,7 +92,7 @@ class _Read:
 
 
 def recoverable_decisions(candidates: Sequence[Pair], around: Surroundings) -> dict[str, Decision]:
-    """The verdict on every candidate, by call id: ``replace`` with its proof, or ``keep`` with the reason."""
+    """The verdict on every candidate, by text id: ``replace`` with its proof, or ``keep`` with the reason."""
     decisions: dict[str, Decision] = {}
     reads: list[_Read] = []
     commands: list[Pair] = []
@@ -102,7 +107,7 @@ def recoverable_decisions(candidates: Sequence[Pair], around: Surroundings) -> d
                 commands.append(pair)
                 continue
             reason = found
-        decisions[pair.use.id] = _keep(reason)
+        decisions[pair.text_id] = _keep(reason)
     by_file = _disk_decisions(reads) if around.asks_disk else _proxy_decisions(reads, around)
     decisions.update(by_file)
     decisions.update(_command_decisions(commands, around))
@@ -123,7 +128,7 @@ def _classify(pair: Pair, around: Surroundings) -> _Read | Reason | Literal["com
             return COMMAND_POINTERS_DISABLED
         return "command"
     header = header_length(use.tool, text)
-    if _STILL_RUNNING in text[:header]:
+    if use.id in around.running:
         return NOT_RECOVERABLE
     if len(text) == header or (read.by_tool and text.startswith(REMINDER_START.strip())):
         return READ_RANGE_EMPTY
@@ -138,46 +143,57 @@ def _disk_decisions(reads: Sequence[_Read]) -> Iterator[tuple[str, Decision]]:
     for path, group in by_path.items():
         found = read_file(path)
         if isinstance(found, Reason):
-            yield from ((item.pair.use.id, _keep(found)) for item in group)
+            yield from ((item.pair.text_id, _keep(found)) for item in group)
             continue
         try:
             file = FileText(found.data.decode())
         except UnicodeDecodeError:
-            yield from ((item.pair.use.id, _keep(KEEP_DISK_UNREADABLE)) for item in group)
+            yield from ((item.pair.text_id, _keep(KEEP_DISK_UNREADABLE)) for item in group)
             continue
         digest: str | None = None
         for item in group:
             part = prove_read(item.read, item.pair.result.text, item.header, file)
             if part is None:
-                yield item.pair.use.id, _keep(KEEP_DISK_MISMATCH)
+                yield item.pair.text_id, _keep(KEEP_DISK_MISMATCH)
                 continue
             digest = digest or found.sha256()
             proof = FileOnDisk(item.read.path, item.read.cwd, part.lines, path, found.real, digest)
-            yield item.pair.use.id, _point(item, part, proof)
+            yield item.pair.text_id, _point(item, part, proof)
 
 
 def _proxy_decisions(reads: Sequence[_Read], around: Surroundings) -> Iterator[tuple[str, Decision]]:
     """Verdicts by what later calls can have done to each file."""
     if not reads:
         return
-    writes = LaterWrites(around.uses, around.reads, (item.path for item in reads), around.session_cwd)
+    paths = (item.path for item in reads)
+    writes = LaterWrites(around.uses, around.reads, around.running, paths, around.session_cwd)
     positions = {use.id: position for position, use in enumerate(around.uses)}
+    several = _several_bodies(around.pairs)
     for item in reads:
-        call_id = item.pair.use.id
+        text_id, call_id = item.pair.text_id, item.pair.use.id
         if writes.may_have_written(item.path, positions[call_id]):
-            yield call_id, _keep(FILE_WRITTEN_LATER)
+            yield text_id, _keep(FILE_WRITTEN_LATER)
             continue
-        part = _asked_part(item)
+        part = None if call_id in several else _asked_part(item)
         if part is None:
-            yield call_id, _keep(READ_RANGE_UNKNOWN)
+            yield text_id, _keep(READ_RANGE_UNKNOWN)
             continue
-        yield call_id, _point(item, part, FileByTranscript(item.read.path, item.read.cwd, part.lines))
+        yield text_id, _point(item, part, FileByTranscript(item.read.path, item.read.cwd, part.lines))
+
+
+def _several_bodies(pairs: Sequence[Pair]) -> frozenset[str]:
+    """The calls whose results have more than one text that is no header: which is the file's only the disk can say."""
+    return frozenset(
+        pair.use.id
+        for pair in pairs
+        if sum(not is_only_header(pair.use.tool, part.text) for part in pair.result.parts) > 1
+    )
 
 
 def _asked_part(item: _Read) -> ProvenPart | None:
     """The part of the text that is the file's, and its lines, as the call and the row numbers say."""
     text, read = item.pair.result.text, item.read
-    if read.tail is not None:
+    if read.tail is not None or is_json_output(item.pair.use.tool, text):
         return None
     rows = parse_rows(text) if read.numbered and item.header == 0 else None
     if rows:
@@ -202,7 +218,9 @@ def _command_decisions(commands: Sequence[Pair], around: Surroundings) -> Iterat
     """Pointers to allowlisted commands whose later runs, if any, printed the same."""
     if not commands:
         return
-    candidates = {pair.use.id for pair in commands}
+    several = _several_bodies(around.pairs)
+    candidates = {pair.use.id: pair for pair in commands if pair.use.id not in several}
+    yield from ((pair.text_id, _keep(NOT_RECOVERABLE)) for pair in commands if candidates.get(pair.use.id) is not pair)
     later: dict[tuple[str, str | None], str | None] = {}
     for pair in reversed(around.pairs):
         command = command_of(pair.use)
@@ -212,8 +230,9 @@ def _command_decisions(commands: Sequence[Pair], around: Surroundings) -> Iterat
         text = comparable(pair.use.tool, pair.result.text)
         same = later.get(key, text) == text
         later[key] = text if same else None  # None: the outputs differ, and no text equals it
-        if pair.use.id in candidates:
-            yield pair.use.id, _rerun(pair, command) if same else _keep(COMMAND_OUTPUT_CHANGED_LATER)
+        candidate = candidates.get(pair.use.id)
+        if candidate is not None:
+            yield candidate.text_id, _rerun(candidate, command) if same else _keep(COMMAND_OUTPUT_CHANGED_LATER)
 
 
 def _rerun(pair: Pair, command: str) -> Decision:
@@ -274,16 +293,15 @@ def recoverable_violations(
     uses = {use.id: use for message in original for use in message.tool_uses}
     dedupes: list[tuple[Change, Note]] = []
     for change in changes:
-        call_id = change.before.tool_use_id
         note = dedupe_note(change)
         if note is not None:
             dedupes.append((change, note))
             continue
-        if stashed is not None and stashed.get(call_id) == change.after.text:
+        if stashed is not None and stashed.get(change.id) == change.after.text:
             continue
-        problem = _pointer_problem(change, uses.get(call_id), allow_command_pointers)
+        problem = _pointer_problem(change, uses.get(change.before.tool_use_id), allow_command_pointers)
         if problem:
-            found.append(Violation(call_id, problem))
+            found.append(Violation(change.id, problem))
     return found + dedupe_violations(original, dedupes, changes)
 
 

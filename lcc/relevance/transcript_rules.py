@@ -14,6 +14,7 @@ from lcc.contract.notes import trim_note
 from lcc.contract.reasons import (
     KEPT_DEFAULT,
     LARGE_OLD_OUTPUT_TRIMMED,
+    NOT_A_SINGLE_TEXT,
     STALE_READ_FAR_FROM_RECENT_WORK,
     SUPERSEDED_BY_LATER_CALL,
 )
@@ -44,6 +45,8 @@ def rules_decisions(candidates: Sequence[Pair], guards: Guards) -> dict[str, Dec
             decisions[call_id] = Drop(STALE_READ_FAR_FROM_RECENT_WORK)
         elif len(pair.result.text) <= LARGE_OUTPUT:
             decisions[call_id] = Keep(KEPT_DEFAULT)
+        elif pair.result.text_path is None:
+            decisions[call_id] = Keep(NOT_A_SINGLE_TEXT)
         elif call_id in guards.untrimmed:
             decisions[call_id] = Keep(guards.untrimmed[call_id])
         else:

@@ -47,7 +47,7 @@ __all__ = [
 
 
 class ToStash(NamedTuple):
-    """One result to stash: its call, its text, why (completes ``stashed:``), and the tokens that go."""
+    """One text to stash: its text id, the text, why (completes ``stashed:``), and the tokens that go."""
 
     id: str
     text: str
@@ -75,15 +75,15 @@ def stash_kept(
         for decision in decisions.values()
         if isinstance(decision, Pointer) and isinstance(decision.proof, KeptLater)
     }
-    kept = [pair for pair in pairs if isinstance(decisions.get(pair.use.id), Keep) and pair.use.id not in pointed_at]
+    kept = [pair for pair in pairs if isinstance(decisions.get(pair.text_id), Keep) and pair.text_id not in pointed_at]
     choices = choose_for_stash(transcript, kept, failed, count_tokens, policy)
     found: dict[str, Decision] = {
-        call_id: Keep(choice) for call_id, choice in choices.items() if isinstance(choice, Reason)
+        text_id: Keep(choice) for text_id, choice in choices.items() if isinstance(choice, Reason)
     }
     chosen = [
-        ToStash(pair.use.id, pair.result.text, choice.reason, choice.tokens)
+        ToStash(pair.text_id, pair.result.text, choice.reason, choice.tokens)
         for pair in kept
-        if isinstance(choice := choices[pair.use.id], ForStash)
+        if isinstance(choice := choices[pair.text_id], ForStash)
     ]
     found.update(stash_decisions(chosen, stash))
     return found
@@ -93,7 +93,7 @@ def stash_removed(
     pairs: Sequence[Pair], count_tokens: Callable[[str], int], stash: Stash | None
 ) -> dict[str, Decision]:
     """Decisions that stash exactly these results: a judge would remove them, so the policy is not asked."""
-    chosen = [ToStash(p.use.id, p.result.text, "judged_not_needed", count_tokens(p.result.text)) for p in pairs]
+    chosen = [ToStash(p.text_id, p.result.text, "judged_not_needed", count_tokens(p.result.text)) for p in pairs]
     return stash_decisions(chosen, stash)
 
 
@@ -154,9 +154,9 @@ def stashed_violations(
         content = bytes_of_text(change.before.text)
         sha256 = hashlib.sha256(content).hexdigest()
         if not sha256.startswith(note.target):
-            found.append(Violation(change.before.tool_use_id, "its note names other bytes than the ones that went"))
+            found.append(Violation(change.id, "its note names other bytes than the ones that went"))
         elif change.after.text != note.text:
-            found.append(Violation(change.before.tool_use_id, "something stands behind its note"))
+            found.append(Violation(change.id, "something stands behind its note"))
         else:
             named.append((change, sha256, content))
     if stash is not None and named:
@@ -169,14 +169,14 @@ def _unfollowed(named: Sequence[tuple[Change, str, bytes]], stash: Stash) -> lis
     try:
         given = stash.get_many(sha256 for _, sha256, _ in named)
     except OSError as error:
-        return [Violation(change.before.tool_use_id, f"the stash cannot be read: {error}") for change, *_ in named]
+        return [Violation(change.id, f"the stash cannot be read: {error}") for change, *_ in named]
     found = []
     for change, sha256, content in named:
         outcome = given[sha256]
         if isinstance(outcome, StashError):
-            found.append(Violation(change.before.tool_use_id, f"its note cannot be followed: {outcome}"))
+            found.append(Violation(change.id, f"its note cannot be followed: {outcome}"))
         elif outcome != content:
-            found.append(Violation(change.before.tool_use_id, "the stash gives other bytes than the ones that went"))
+            found.append(Violation(change.id, "the stash gives other bytes than the ones that went"))
     return found
 
 

@@ -23,14 +23,16 @@ class Violation(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A result whose text differs between the two payloads."""
+    """A text of a result that differs between the two payloads; both results are that one text alone."""
 
+    id: str
+    """The text id: the call's, or that and the part."""
     before: ToolResult
     after: ToolResult
     tool: str
     message: int
     position: int
-    """Where the result stands among all results, from 0."""
+    """Where the text stands among all texts of results, from 0."""
 
 
 def untouched_violations(original: Sequence[Message], compacted: Sequence[Message]) -> list[Violation]:
@@ -56,22 +58,26 @@ def untouched_violations(original: Sequence[Message], compacted: Sequence[Messag
 
 
 def changed_results(original: Sequence[Message], compacted: Sequence[Message]) -> Iterator[Change]:
-    """The results whose text differs; to be asked only where ``untouched_violations`` finds nothing."""
+    """The texts of results that differ; to be asked only where ``untouched_violations`` finds nothing."""
     tools = {use.id: use.tool for message in original for use in message.tool_uses}
     position = 0
     after = (m for m in compacted if m.text or m.tool_uses or m.tool_results)
     for index, old in enumerate(m for m in original if m.text or m.tool_uses or m.tool_results):
         new = next(after)
-        if old is not new:
-            for offset, (one, other) in enumerate(zip(old.tool_results, new.tool_results, strict=True)):
-                if one.text != other.text:
-                    yield Change(one, other, tools.get(one.tool_use_id, ""), index, position + offset)
-        position += len(old.tool_results)
+        if old is new:
+            position += sum(len(result.parts) or 1 for result in old.tool_results)
+            continue
+        for one, other in zip(old.tool_results, new.tool_results, strict=True):
+            tool = tools.get(one.tool_use_id, "")
+            for (text_id, _, before), (_, _, later) in zip(one.texts(), other.texts(), strict=True):
+                if before.text != later.text:
+                    yield Change(text_id, before, later, tool, index, position)
+                position += 1
 
 
 def _call(use: ToolUse) -> tuple[str, str, Json]:
     return (use.id, use.tool, use.input)
 
 
-def _outer(result: ToolResult) -> tuple[str, bool | None]:
-    return (result.tool_use_id, result.is_error)
+def _outer(result: ToolResult) -> tuple[str, bool | None, list[int]]:
+    return (result.tool_use_id, result.is_error, [part.number for part in result.parts])

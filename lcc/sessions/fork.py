@@ -73,7 +73,7 @@ def note_ids(messages: Sequence[Message]) -> list[str]:
     """The ids (12 hex digits) that the stash notes among the results name."""
     found: dict[str, None] = {}
     for message in messages:
-        for result in message.tool_results:
+        for _, _, result in (text for whole in message.tool_results for text in whole.texts()):
             note = find_note(result.text)
             if note is not None and note.kind == "stash" and note.target is not None:
                 found[note.target] = None

@@ -42,6 +42,12 @@ def touches(message: Message, edits: Edits) -> bool:
     return any(use.id in edits.dropped or use.id in edits.inputs for use in message.tool_uses)
 
 
+def changed_calls(transcript: Transcript, edits: Edits) -> frozenset[str]:
+    """The ids of the calls of which the edits change a result, or that they take away."""
+    results = (result for message in transcript.messages if touches(message, edits) for result in message.tool_results)
+    return edits.dropped.union(result.tool_use_id for result in results if result.new_texts(edits.texts))
+
+
 def apply_to_message(message: Message, edits: Edits, form: Format) -> Message | None:
     """One message with the edits made; None when nothing of it is left."""
     uses = tuple(_with_input(use, edits) for use in message.tool_uses if use.id not in edits.dropped)

@@ -71,6 +71,19 @@ class ToolResult(NamedTuple):
             raise KeyError(f"the result of {self.tool_use_id} is not one text and cannot be replaced")
         return [(path, texts[text_id]) for text_id, path in self._text_paths() if text_id in texts]
 
+    def texts(self) -> tuple[tuple[str, int | None, ToolResult], ...]:
+        """Each of its texts: the text id, the part's number, the result as that text alone. Without parts, itself."""
+        if not self.parts:
+            return ((self.tool_use_id, None, self),)
+        return tuple(
+            (
+                part_id(self.tool_use_id, part.number),
+                part.number,
+                self._replace(text=part.text, text_path=part.path, parts=()),
+            )
+            for part in self.parts
+        )
+
     def untouchable(self) -> ToolResult:
         """The result as one of a damaged document, in which nothing may be changed."""
         return self._replace(text_path=None, parts=())
@@ -128,10 +141,7 @@ class Pair(NamedTuple):
         """A pair for each text of the result; itself where that is not several parts."""
         if not self.result.parts:
             return (self,)
-        return tuple(
-            self._replace(result=self.result._replace(text=part.text, text_path=part.path, parts=()), part=part.number)
-            for part in self.result.parts
-        )
+        return tuple(self._replace(result=result, part=number) for _, number, result in self.result.texts())
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,12 @@ class LaterWrites:
         self,
         uses: Sequence[ToolUse],
         reads: Container[str],
+        running: Container[str],
         read_paths: Iterable[str],
         session_cwd: str | None,
     ) -> None:
-        """``uses`` are all calls in order, ``reads`` the ids of those that only read a file.
+        """``uses`` are all calls in order, ``reads`` the ids of those that only read a file, ``running`` of those
+        that started something which was still running when their result came.
 
         ``read_paths`` are the paths that will be asked about.
         """
@@ -55,7 +57,7 @@ class LaterWrites:
                 for name in file_names.intersection(_NAME.findall(text)):
                     self._named[name] = position
             if effect_of(use) != "read_only":
-                last = len(uses) if _runs_on(use, strings) else position
+                last = len(uses) if use.id in running or _runs_on(use, strings) else position
                 for folder in _may_write_under(use, strings, None if moved else session_cwd):
                     self._written_under[folder] = max(last, self._written_under.get(folder, -1))
         self._last_write = max(self._written_under.values(), default=-1)

@@ -1,7 +1,7 @@
 """Results that stand as they are in every mode, whatever a rule or a judge would say of them.
 
 What an older note points at must stay, so that a second and a third pass keep every earlier pointer true;
-and what is a pointer already, or was never in one piece of text, cannot become one.
+and what is a pointer already, or holds no text that could be replaced, cannot become one.
 """
 
 from __future__ import annotations
@@ -31,25 +31,27 @@ _PERSISTED = "<persisted-output>"
 def standing_reasons(
     transcript: Transcript, pairs: Sequence[Pair], reads: Mapping[str, FileRead], workspace_root: str | None = None
 ) -> dict[str, Reason]:
-    """Which results stand, by call id, and why. A result that may be decided about is not in it.
+    """Which results stand, by call id or by text id, and why. A text that may be decided about is not in it.
 
     ``reads`` are the calls of ``pairs`` that read a file; their paths are relative to ``workspace_root`` at last.
     """
     reasons: dict[str, Reason] = {}
     named: list[str] = []
     for pair in pairs:
-        result = pair.result
-        note = find_note(result.text)
-        if note is not None:
-            reasons[pair.use.id] = ALREADY_A_NOTE
-            if note.kind in ("identical", "lines") and note.target is not None:
-                named.append(note.target)
-        elif pair.use.id in transcript.cleared:
+        if pair.use.id in transcript.cleared:
             reasons[pair.use.id] = CLEARED_BY_CLIENT
-        elif result.text_path is None:
-            reasons[pair.use.id] = NOT_A_SINGLE_TEXT
-        elif result.text.startswith(_PERSISTED):
-            reasons[pair.use.id] = ALREADY_A_POINTER
+        for text_id, _, result in pair.result.texts():
+            note = find_note(result.text)
+            if note is not None:
+                reasons[text_id] = ALREADY_A_NOTE
+                if note.kind in ("identical", "lines") and note.target is not None:
+                    named.append(note.target)
+            elif pair.use.id in transcript.cleared:
+                continue
+            elif result.text_path is None:
+                reasons[text_id] = NOT_A_SINGLE_TEXT
+            elif result.text.startswith(_PERSISTED):
+                reasons[text_id] = ALREADY_A_POINTER
     for target in named:
         reasons.setdefault(target, NAMED_BY_EARLIER_NOTE)
     for stub, source in _stubs_and_sources(pairs, reads, transcript.cwd, workspace_root):

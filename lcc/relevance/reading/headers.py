@@ -33,6 +33,11 @@ def header_length(tool: str, text: str) -> int:
     return match.end() if match else 0
 
 
+def is_only_header(tool: str, text: str) -> bool:
+    """Whether there is nothing behind the Codex header, which is there."""
+    return bool(text) and header_length(tool, text) == len(text)
+
+
 def comparable(tool: str, text: str) -> str:
     """``text`` without the header lines that two equal outputs may differ in."""
     length = header_length(tool, text)
