@@ -23,8 +23,8 @@ SHELLS = {"Bash", "exec_command", "shell_command"}
 CODEX_TOOLS = {"exec_command", "shell_command", "write_stdin", "shell", "apply_patch"}
 STUBS = ("File unchanged since last read.", "Wasted call — file unchanged since your last Read.")
 
-_IDENTICAL = re.compile(r"\[identical output kept at (\S+)\]")
-_LINES = re.compile(r"\[output = lines (\d+)-(\d+) of (\S+)\]")
+_IDENTICAL = re.compile(r"\[identical output kept at (\S+(?: part \d+)?)\]")
+_LINES = re.compile(r"\[output = lines (\d+)-(\d+) of (\S+(?: part \d+)?)\]")
 _REREAD = re.compile(r"\[removed: re-read (.*?) to recover(; content verified on disk at compaction time)?\]")
 _RANGE = re.compile(r"(.*) \(lines (\d+)-(\d+)\)")
 _STASHED = re.compile(r"\[removed: [0-9]+ tokens · lcc recall ([0-9a-f]{12})\]")
@@ -41,16 +41,24 @@ class BrokenPointerError(AssertionError):
 
 @dataclass
 class Result:
-    """A result with its call, as found in a payload."""
+    """A text of a result with its call, as found in a payload. ``raw["parts"]`` are those of a result of several.
+
+    The id is the call's, or that and the part, which counts all parts from 1.
+    """
 
     id: str
     raw: dict[str, Any]
     use: dict[str, Any]
     order: int
+    part: int | None = None
+
+    @property
+    def call(self) -> str:
+        return call_id(self.raw)
 
     @property
     def text(self) -> str:
-        return str(self.raw["text"])
+        return str(self.raw["text"] if self.part is None else self.raw["parts"][self.part - 1]["text"])
 
     @property
     def failed(self) -> bool:
@@ -77,14 +85,19 @@ def call_id(item: Mapping[str, Any]) -> str:
 
 
 def results(messages: list[Message]) -> list[Result]:
-    """Every result in order, with its call."""
+    """Every text of a result in order, with its call."""
     uses = {call_id(use): use for message in messages for use in uses_of(message)}
     found = []
     for message in messages:
         for raw in results_of(message):
             if call_id(raw) not in uses:
                 raise BrokenPointerError(f"{call_id(raw)}: a result without its call")
-            found.append(Result(call_id(raw), raw, uses[call_id(raw)], len(found)))
+            call, use = call_id(raw), uses[call_id(raw)]
+            if "parts" not in raw:
+                found.append(Result(call, raw, use, len(found)))
+            for number, part in enumerate(raw.get("parts", ()), 1):
+                if part["type"] == "text":
+                    found.append(Result(f"{call} part {number}", raw, use, len(found), number))
     return found
 
 
@@ -147,7 +160,7 @@ def require_rest_untouched(original: list[Message], compacted: list[Message]) ->
 
 
 def stub_sources(messages: list[Message], session_cwd: str | None, root: str | None) -> Iterator[tuple[str, str]]:
-    """For each "file unchanged" stub: its id and that of the read it refers to."""
+    """For each "file unchanged" stub: its call and that of the read it refers to."""
     reads: list[tuple[str, str, str]] = []
     for result in results(messages):
         if result.tool not in READ_TOOLS or result.failed:
@@ -155,12 +168,12 @@ def stub_sources(messages: list[Message], session_cwd: str | None, root: str | N
         path = os.path.normpath(resolve(result.use, _own_path(result), session_cwd, root))
         asked = repr((result.use["input"].get("offset"), result.use["input"].get("limit")))
         if not result.text.startswith(STUBS):
-            reads.append((path, asked, result.id))
+            reads.append((path, asked, result.call))
             continue
         same = [read for read in reads if read[0] == path]
         exact = [read for read in same if read[1] == asked]
         if same:
-            yield result.id, (exact or same)[-1][2]
+            yield result.call, (exact or same)[-1][2]
 
 
 def resolve(use: Mapping[str, Any], path: str, session_cwd: str | None, root: str | None) -> str:
@@ -176,8 +189,15 @@ def _without_result_texts(message: Message) -> Message:
     copy = dict(message)
     for key in ("toolResults", "tool_results"):
         if key in copy:
-            copy[key] = [{**raw, "text": None} for raw in copy[key]]
+            copy[key] = [
+                {**raw, "text": None, "parts": [_without_text(part) for part in raw.get("parts", ())]}
+                for raw in copy[key]
+            ]
     return copy
+
+
+def _without_text(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {**part, "text": None} if part["type"] == "text" else dict(part)
 
 
 def _split_note(old: Result, new: str) -> tuple[str, str]:

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 from making import Block, Message, Row, result, row, text, use
 
+Shape = Callable[[str, int], Any]
+"""How a result's text is written as its content: from the text and a number that differs from result to result."""
 
-def to_lines(messages: list[Message], first: int, cwd: str) -> bytes:
+
+def single(words: str, number: int) -> Any:
+    """A string, or a list of the one text."""
+    return words if number % 3 else [text(words)]
+
+
+def several(words: str, number: int) -> Any:
+    """Also several parts: a short text ahead of it, an image and a trailer behind it, the same twice, parts of it."""
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    head, newline, rest = words.partition("\n")
+    return [
+        words,
+        [text(words)],
+        [text(f"Answer {number}:"), text(words)],
+        [text(words), image, text(f"agentId: {number} (for resuming to continue this agent's work if needed)")],
+        [text(words), text(words)],
+        [image, text(words)],
+        [text(head + newline), text(rest), {"type": "tool_reference", "tool_name": "x"}],
+    ][number % 7]
+
+
+def to_lines(messages: list[Message], first: int, cwd: str, shape: Shape = single) -> bytes:
     """The lines of ``messages``, the first of which is message ``first`` of its session."""
     return b"".join(
-        json.dumps(_row(message, number, cwd), ensure_ascii=number % 2 == 0).encode() + b"\n"
+        json.dumps(_row(message, number, cwd, shape), ensure_ascii=number % 2 == 0).encode() + b"\n"
         for number, message in enumerate(messages, first)
     )
 
@@ -20,15 +45,14 @@ def from_lines(raw: bytes) -> list[Message]:
     return [_message(json.loads(line)) for line in raw.split(b"\n") if line]
 
 
-def _row(message: Message, number: int, cwd: str) -> Row:
+def _row(message: Message, number: int, cwd: str, shape: Shape) -> Row:
     blocks: list[Block] = [text(message["text"])] if message.get("text") else []
     for call in message.get("toolUses", []):
         blocks.append(use(call["tool_use_id"], call["tool"], **call["input"]))
         cwd = call.get("cwd", cwd)
-    for given in message.get("toolResults", []):
-        words = given["text"] if number % 3 else [text(given["text"])]
+    for place, given in enumerate(message.get("toolResults", [])):
         flags = {"is_error": given["is_error"]} if "is_error" in given else {}
-        blocks.append(result(given["tool_use_id"], words, **flags))
+        blocks.append(result(given["tool_use_id"], shape(given["text"], number + place), **flags))
     inner: Message = {"role": message["role"], "content": blocks}
     if message["role"] == "assistant":
         inner["id"] = f"msg_{number}"
@@ -52,9 +76,12 @@ def _message(entry: Message) -> Message:
                 {"tool_use_id": block["id"], "tool": block["name"], "input": block["input"], "cwd": entry["cwd"]}
             )
         else:
-            text = block["content"]
-            result = {**block, "text": text if isinstance(text, str) else text[0]["text"]}
-            result["content"] = type(text).__name__  # whether it is still a string, or still a list
+            content = block["content"]
+            texts = [content] if isinstance(content, str) else [p["text"] for p in content if p["type"] == "text"]
+            result = {**block, "text": "\n".join(texts)}
+            result["content"] = type(content).__name__  # whether it is still a string, or still a list
+            if isinstance(content, list) and len(content) > 1:
+                result["parts"] = content
             results.append(result)
     if uses:
         message["toolUses"] = uses

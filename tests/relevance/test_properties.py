@@ -17,9 +17,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from relevance.pass_world import Message, Op, World, operations
-from relevance.pointer_follower import call_id, follow, results, results_of, stub_sources, uses_of
-from relevance.session_lines import from_lines, to_lines
+from relevance.pointer_follower import Result, call_id, follow, results, results_of, stub_sources, uses_of
+from relevance.session_lines import from_lines, several, single, to_lines
 
+from lcc.recovery.restore import removed_by, restore, restored_bytes
 from lcc.relevance import (
     TranscriptCompactionRequest,
     compact_transcript,
@@ -28,6 +29,10 @@ from lcc.relevance import (
     verify_lossless,
     verify_recoverable,
 )
+from lcc.relevance.transcript_lossless import lossless_violations
+from lcc.relevance.transcript_recoverable import recoverable_violations
+from lcc.relevance.verification import Violation
+from lcc.stash import Stash, stash_folder
 from lcc.transcript import read_transcript, render
 
 EXAMPLES = int(os.environ.get("LCC_HYPOTHESIS_EXAMPLES", "1")) * 60
@@ -47,8 +52,6 @@ def three_rounds(*, any_disk: bool) -> st.SearchStrategy[list[list[Op]]]:
 
 def recall(object_id: str) -> str:
     """What the stash holds under an id, asked for as the user would."""
-    from lcc.stash import Stash, stash_folder
-
     return Stash(stash_folder()).get(object_id).decode()
 
 
@@ -77,12 +80,19 @@ class Passes:
         self.reports.append(result.report)
         return given
 
+    def violations(self, given: list[Message]) -> list[Violation]:
+        """What the mode's own verification says of the last pass, which was given ``given``."""
+        verify = verify_lossless if self.options["rules_mode"] == "lossless" else verify_recoverable
+        return verify(given, self.compacted)
+
 
 class FilePasses(Passes):
     """The same over the bytes of a session file."""
 
     raw = b""
     whole = b""
+    given = b""
+    shape = staticmethod(single)
 
     def original(self) -> list[Message]:
         """The session as it would be if no pass had been."""
@@ -90,10 +100,10 @@ class FilePasses(Passes):
 
     def run(self) -> list[Message]:
         """One pass over the last output's bytes and the lines added since; returns what it was given."""
-        new = to_lines(self.world.messages[self.world.sealed :], self.world.sealed, self.world.cwd)
+        new = to_lines(self.world.messages[self.world.sealed :], self.world.sealed, self.world.cwd, self.shape)
         self.world.sealed = len(self.world.messages)
         self.whole += new
-        given = self.raw + new
+        given = self.given = self.raw + new
         transcript = read_transcript(given)
         assert len(transcript.messages) == len(from_lines(given))
         self.raw, report = run_pass(
@@ -107,6 +117,17 @@ class FilePasses(Passes):
         self.compacted = from_lines(self.raw)
         self.reports.append(report)
         return from_lines(given)
+
+
+class PartPasses(FilePasses):
+    """The same where many results are several parts, which the seed's payload does not have."""
+
+    shape = staticmethod(several)
+
+    def violations(self, given: list[Message]) -> list[Violation]:
+        before, after = read_transcript(self.given).messages, read_transcript(self.raw).messages
+        lossless = self.options["rules_mode"] == "lossless"
+        return lossless_violations(before, after) if lossless else recoverable_violations(before, after)
 
 
 def check_proven_rounds(passes: Passes, rounds: list[list[Op]], *, verified: bool | None) -> None:
@@ -138,8 +159,7 @@ def check_proven_rounds(passes: Passes, rounds: list[list[Op]], *, verified: boo
         check_guards(passes, given)
         check_report(passes, given)
         if mode != "stashed":
-            verify = verify_lossless if mode == "lossless" else verify_recoverable
-            assert verify(given, passes.compacted) == []
+            assert passes.violations(given) == []
 
 
 def check_guards(passes: Passes, given: list[Message]) -> None:
@@ -153,8 +173,9 @@ def check_guards(passes: Passes, given: list[Message]) -> None:
     for call, text in before.items():
         if text.startswith("[") and text.endswith("]") and "\n" not in text:
             assert after[call] == text
-    for _, source in stub_sources(given, passes.session_cwd, passes.root):
-        assert after[source] == before[source]
+    sources = {source for _, source in stub_sources(given, passes.session_cwd, passes.root)}
+    for old in results(given):
+        assert old.call not in sources or after[old.id] == old.text
 
 
 def check_report(passes: Passes, given: list[Message]) -> None:
@@ -162,14 +183,24 @@ def check_report(passes: Passes, given: list[Message]) -> None:
     report = passes.reports[-1]
     after = {result.id: result for result in results(passes.compacted)}
     records = {record["id"]: record for record in report["decisions"]}
-    assert records.keys() == {result.id for result in results(given)}
+    by_call: dict[str, list[Result]] = {}
     for old in results(given):
-        record = records[old.id]
-        changed = after[old.id].text != old.text
-        assert (record["decision"] in ("dedupe", "replace")) == changed
-        assert record["chars"] - record["chars_after"] == len(old.text) - len(after[old.id].text)
-        if changed:
-            assert after[old.id].text.startswith(record["note"])
+        by_call.setdefault(old.call, []).append(old)
+    assert records.keys() == by_call.keys()
+    for call, texts in by_call.items():
+        record = records[call]
+        changed = [old for old in texts if after[old.id].text != old.text]
+        assert (record["decision"] in ("dedupe", "replace")) == bool(changed)
+        assert record["chars"] - record["chars_after"] == sum(len(t.text) - len(after[t.id].text) for t in texts)
+        assert ("parts" in record) == (bool(changed) and texts[0].part is not None)
+        notes = [after[old.id].text.startswith(record["note"]) for old in changed]
+        assert any(notes) or not changed
+        for part in record.get("parts", ()):
+            old = next(old for old in texts if old.part == part["part"])
+            assert (part["decision"] != "keep") == (old in changed)
+            assert (part["chars"], part["chars_after"]) == (len(old.text), len(after[old.id].text))
+            assert part["decision"] == "keep" or after[old.id].text.startswith(part["note"])
+        assert len(record.get("parts", texts)) == len(texts)
     assert report["lossless_violations"] == []
     assert report["degraded"] is False
 
@@ -220,6 +251,28 @@ def test_session_files_give_everything_back(rounds: list[list[Op]], preserve_rec
         passes = FilePasses(world, session_cwd=True, preserve_recent=preserve_recent, rules_mode=mode)
         passes.options["workspace_root"] = passes.root
         check_proven_rounds(passes, rounds, verified=True)
+
+
+@given(
+    three_rounds(any_disk=True),
+    st.sampled_from([0, 1, 1, 2, 6, 50]),
+    st.sampled_from(["lossless", "recoverable", "stashed"]),
+)
+@SETTINGS
+def test_results_of_several_parts_give_everything_back(rounds: list[list[Op]], preserve_recent: int, mode: str) -> None:
+    """Each text of a result is a text of its own, and what is no text stays; `lcc restore` puts all of it back."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCC_STASH_DIR", os.path.join(folder, "stash"))
+        world = World(Path(folder))
+        passes = PartPasses(world, session_cwd=True, preserve_recent=preserve_recent, rules_mode=mode)
+        passes.options["workspace_root"] = passes.root
+        check_proven_rounds(passes, rounds, verified=True)
+        transcript = read_transcript(passes.raw)
+        restored = restore(transcript, removed_by(passes.reports), Stash(stash_folder()), passes.root)
+        changed_files = {failure.id for failure in restored.failures}
+        back = results(from_lines(restored_bytes(transcript, restored.edits)))
+        for old, new in zip(results(from_lines(passes.whole)), back, strict=True):
+            assert old.text == new.text or (old.id in changed_files and mode != "lossless")
 
 
 @given(three_rounds(any_disk=False), st.booleans(), st.sampled_from([0, 1, 1, 2, 6, 50]))

@@ -66,11 +66,15 @@ def is_unchanged_stub(text: str) -> bool:
     return len(text) <= _LONGEST_STUB and text.startswith(_STUBS)
 
 
+def _is_stub(pair: Pair) -> bool:
+    return any(is_unchanged_stub(result.text) for _, _, result in pair.result.texts())
+
+
 def _stubs_and_sources(
     pairs: Sequence[Pair], reads: Mapping[str, FileRead], session_cwd: str | None, workspace_root: str | None
 ) -> list[tuple[str, str | None]]:
     """Each stub's call id, with the id of the latest earlier read that it refers to."""
-    if not any(pair.use.id in reads and is_unchanged_stub(pair.result.text) for pair in pairs):
+    if not any(pair.use.id in reads and _is_stub(pair) for pair in pairs):
         return []
     latest: dict[object, str] = {}
     found: list[tuple[str, str | None]] = []
@@ -81,7 +85,7 @@ def _stubs_and_sources(
         path = os.path.normpath(full_path(read.path, read.cwd, session_cwd, workspace_root))
         # By its name alone where the directory of a relative path is not known.
         keys = ((path, read.span), path, ("named", os.path.basename(path)))
-        if is_unchanged_stub(pair.result.text):
+        if _is_stub(pair):
             found.append((pair.use.id, next((latest[key] for key in keys if key in latest), None)))
         elif not pair.result.is_error:
             latest.update(dict.fromkeys(keys, pair.use.id))
