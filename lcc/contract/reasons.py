@@ -49,7 +49,7 @@ PINNED_RECENT = Reason("pinned_recent", "it belongs to the newest messages, whic
 ALREADY_A_NOTE = Reason("already_a_note", "it is a note of an earlier pass already")
 NAMED_BY_EARLIER_NOTE = Reason("named_by_earlier_note", "a note of an earlier pass points at it")
 CLEARED_BY_CLIENT = Reason("cleared_by_client", "the client has already cleared it, so it is no longer sent")
-NOT_A_SINGLE_TEXT = Reason("not_a_single_text", "it is not one piece of text, so no note can stand in for it")
+NOT_A_SINGLE_TEXT = Reason("not_a_single_text", "it holds no single text that a note could stand in for")
 ALREADY_A_POINTER = Reason("already_a_pointer", "the client has already put it in a file and left a pointer")
 UNCHANGED_SINCE_LAST_READ_STUB = Reason(
     "unchanged_since_last_read_stub", "it only says that an earlier read still holds"

@@ -171,18 +171,33 @@ def test_results_that_the_client_has_cleared() -> None:
     assert records["c2"]["decision"] == "keep"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        [{"type": "text", "text": TEXT}, {"type": "text", "text": TEXT}],
-        [{"type": "text", "text": TEXT}, {"type": "image", "source": {"type": "base64", "data": "x"}}],
-        [{"type": "tool_reference", "tool_name": "X"}],
-        [],
-        None,
-    ],
-)
-def test_a_result_of_several_parts_is_kept(content: Any) -> None:
-    """A result that is not exactly one text is neither replaced nor pointed at."""
+def test_each_text_of_several_parts_is_a_text_of_its_own() -> None:
+    """A pointer names the part, in the same result too, and what is no text stays."""
+    part, image = {"type": "text", "text": TEXT}, {"type": "image", "source": {"type": "base64", "data": "x"}}
+    shorter = {"type": "text", "text": TEXT.partition("\n")[2]}
+    raw = session_file(
+        ("mixed", [image, part]), ("one", TEXT), ("two", [part, shorter, image]), ("twice", [part, part])
+    )
+
+    records, new = run(raw)
+
+    note, kept = '"[identical output kept at twice part 2]"', json.dumps(TEXT)
+    lines = f'"[output = lines 2-{TEXT.count(chr(10)) + 1} of twice part 2]"'
+    expected = raw.decode().replace(kept, note).replace(json.dumps(shorter["text"]), lines)
+    head, _, tail = expected.rpartition(note)
+    assert new.decode() == head + kept + tail
+    assert records["one"]["decision"] == records["mixed"]["decision"] == "dedupe"
+    assert [(part["part"], part["reason"]) for part in records["two"]["parts"]] == [
+        (1, "identical_output_kept_later"),
+        (2, "output_lines_of_later"),
+    ]
+    assert [(part["part"], part["decision"]) for part in records["twice"]["parts"]] == [(1, "dedupe"), (2, "keep")]
+    assert records["twice"]["chars"] - records["twice"]["chars_after"] == len(TEXT) - len(json.loads(note))
+
+
+@pytest.mark.parametrize("content", [[{"type": "tool_reference", "tool_name": "X"}], [], None])
+def test_a_result_without_a_text_is_kept(content: Any) -> None:
+    """Neither replaced nor pointed at."""
     raw = session_file(("parts", content), ("one", TEXT), ("parts2", content), ("last", "x"))
 
     records, new = run(raw)

@@ -160,7 +160,7 @@ _NEWEST_NAMES = (
 )
 _OLD_NOTES = "the notes of earlier passes, and what they point at"
 _CLIENTS = 'what the client cleared or moved into a file, its "file unchanged" lines and the reads that they mean'
-_MIXED = "a result that is not one text (an image in it is asked about by itself)"
+_MIXED = "a result without a text of its own (an image in it is asked about by itself)"
 _LATEST_ERROR = "the latest error, and the call before it"
 _NAMED = "what the goal or your recent messages name"
 _LATEST_KINDS = "the latest `git status`, `diff` and `log`, plan, edit, question to you and result"
