@@ -221,7 +221,7 @@ def _daemon(run: Run) -> Iterator[Check]:
     hooks, environment = status.get("hooks"), status.get("environment")
     yield _hooks(hooks if isinstance(hooks, dict) else {})
     yield _daemon_state(status)
-    yield _environment(environment if isinstance(environment, dict) else {}, status.get("build"))
+    yield _environment(environment if isinstance(environment, dict) else {})
     path = str(status.get("socket", ""))
     long = os.path.dirname(path) != status.get("runtime_folder")
     found = f"{len(os.fsencode(path))} bytes: {path}"
@@ -264,22 +264,23 @@ def _hooks(times: Mapping[str, object]) -> Check:
     return Check("hooks", "ok", f"last: {', '.join(seen)}")
 
 
-def _environment(found: Mapping[str, object], wanted: object) -> Check:
-    """The plugin's own Python environment of build ``wanted``, which a session start with the plugin builds."""
-    folder, log, build = found.get("folder"), found.get("log"), found.get("build")
+def _environment(found: Mapping[str, object]) -> Check:
+    """The plugin's own Python environment, which a session start with the plugin builds."""
+    folder, log = found.get("folder"), found.get("log")
+    without = "until then the rules run without it"
     match found.get("state"):
         case "ready":
-            return Check("environment", "ok", f"{folder}, build {build}")
+            return Check("environment", "ok", str(folder))
         case "failed":
-            step = f"see {log}; the next session start tries again"
+            step = f"see {log}; a session start tries again; {without}"
             return Check("environment", "problem", f"could not be set up: {found.get('problem')}", step)
         case "building":
-            return Check("environment", "note", f"{folder}: being set up", f"wait a minute; its log is {log}")
+            return Check("environment", "note", f"{folder}: {found.get('problem')}", f"{without}; its log is {log}")
         case "other-build":
-            step = f"start a session and wait a minute; its log is {log}"
-            return Check("environment", "note", f"{folder}: build {build}, and {wanted} is needed", step)
+            step = f"start a session; the one that is there is used until it is made; its log is {log}"
+            return Check("environment", "note", f"{folder}: made for another build", step)
         case "missing":
-            step = f"start a session and wait a minute; its log is {log}"
+            step = f"start a session; {without}; its log is {log}"
             return Check("environment", "note", f"{folder}: not there yet", step)
     return Check("environment", "note", "no session has started with the plugin since this computer did")
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
@@ -172,6 +173,8 @@ class Sessions:
 
     async def watch(self) -> None:
         """Keep the followed sessions' state warm until cancelled."""
+        if find_spec("watchfiles") is None:  # before the plugin's environment is there: a file is read when asked for
+            return
         self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
         while True:
             self._changed.clear()

@@ -1,10 +1,12 @@
 """Builds the plugin's own Python environment, as a process of its own that outlives the session's hook.
 
 ``python3 -I builder.py <data folder> <plugin root> <runtime folder>``. Standard library only; runs on Python 3.8 and
-up. Nothing is used before it is whole: the new environment is built beside the old one, tried, marked with its
-build, and then put in its place by one rename of a link.
+up. The environment holds the libraries that our sources need; the sources themselves are the plugin's own. Nothing
+is used before it is whole: the new environment is built beside the old one, tried, marked with what it was made
+for, and then put in its place by one rename of a link. A try that fails takes away what it made.
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -18,11 +20,18 @@ if __name__ == "__main__":
 
 from lcc_hook.client import BUILD, GiveUpError
 from lcc_hook.files import remove, write_small
-from lcc_hook.places import is_ready
+from lcc_hook.places import OLDEST, from_sources, is_ready, needs
 from lcc_hook.starter import start_daemon
 
-OLDEST = (3, 11)
-OLDEST_NAME = "3.11"
+OLDEST_NAME = ".".join(map(str, OLDEST))
+ROOM = 400_000_000
+"""Bytes that must be free before a try: the libraries take about half of it, and pip unpacks them first."""
+LIST_NEEDS = """
+import sys, tomllib
+project = tomllib.load(open(sys.argv[1], "rb"))["project"]
+print(*project["dependencies"], *project["optional-dependencies"]["mcp"], sep="\\n")
+"""
+LIBRARIES = "import httpx, mcp, orjson, rich, tokenizers, typer, watchfiles"
 STEP_SECONDS = 900
 NO_NETWORK = ("name resolution", "NewConnectionError", "ConnectionError", "ConnectTimeout", "(from versions: none)")
 
@@ -41,12 +50,24 @@ class Builder:
         self.log = open(os.path.join(data, "setup.log"), "w", encoding="utf-8", errors="replace")  # noqa: SIM115
 
     def note(self, line: str) -> None:
-        self.log.write(time.strftime("%Y-%m-%d %H:%M:%S ") + line + "\n")
-        self.log.flush()
+        self.write(time.strftime("%Y-%m-%d %H:%M:%S ") + line + "\n")
+
+    def write(self, text: str) -> None:
+        """Into the log; on a full disk the log says less, and the try goes on to its own end."""
+        with contextlib.suppress(OSError):
+            self.log.write(text)
+            self.log.flush()
+
+    def begin(self, step: str) -> None:
+        """Leave word of how far this is, for whoever is told meanwhile, and for the next try where this one dies."""
+        self.note(step)
+        write_small(os.fsencode(self.data) + b"/setup-step", step.encode())
 
     def step(self, *words: str) -> "tuple[int, str]":
         """Run one program; its output goes to the log. Returns its exit code and what it said."""
         self.note(" ".join(words))
+        temporary = os.path.join(self.target, "unpacked")  # it goes with the environment where this is killed
+        env = {**os.environ, "TMPDIR": temporary} if os.path.isdir(temporary) else None
         try:
             done = subprocess.run(
                 words,
@@ -55,44 +76,59 @@ class Builder:
                 stderr=subprocess.STDOUT,
                 timeout=STEP_SECONDS,
                 check=False,
+                env=env,
             )
         except subprocess.TimeoutExpired:
             return 124, f"{words[0]} took more than {STEP_SECONDS} s"
         except OSError as error:
             return 127, f"{words[0]}: {error.strerror}"
         said = done.stdout.decode("utf-8", "replace")
-        self.log.write(said)
-        self.log.flush()
+        self.write(said)
         return done.returncode, said
 
     def build(self) -> None:
         self.clear({self.current()})
+        free = shutil.disk_usage(self.data).free
+        if free < ROOM:
+            raise SetupError(f"{free // 10**6} MB are free in {self.data}, and {ROOM // 10**6} MB are needed")
         python = os.path.join(self.target, "bin", "python")
-        package = self.root + "[mcp]"
         found = self.find_python()
         uv = shutil.which("uv")
+        self.begin("step 1 of 3: making it")
         if found:
             self.must("the environment", found, "-m", "venv", self.target)
-            self.must(
-                "the package", python, "-I", "-m", "pip", "install", "--no-input", "--no-cache-dir",
-                "--disable-pip-version-check", package,
-            )  # fmt: skip
         elif uv:
             self.must("the environment", uv, "venv", "--python", ">=" + OLDEST_NAME, self.target)
-            self.must("the package", uv, "pip", "install", "--python", python, package)
         else:
             raise SetupError(
                 f"no Python {OLDEST_NAME} or newer with its venv module is on PATH "
                 "(on Debian and Ubuntu: apt install python3-venv; elsewhere: install Python or uv)"
             )
-        self.must("the package's first start", python, "-I", "-m", "lcc_daemon", "--version")
-        write_small(os.fsencode(self.target) + b"/lcc-build", BUILD.encode())
+        self.begin("step 2 of 3: fetching its libraries")
+        os.mkdir(os.path.join(self.target, "unpacked"))
+        described = os.path.join(self.root, "pyproject.toml")
+        listed = self.must("the list of libraries", python, "-I", "-c", LIST_NEEDS, described).split()
+        if found:
+            pip = [python, "-I", "-m", "pip", "install", "--no-input", "--no-cache-dir", "--disable-pip-version-check"]
+        else:
+            assert uv is not None
+            pip = [uv, "pip", "install", "--no-cache", "--python", python]
+        self.must("fetching the libraries", *pip, *listed)
+        shutil.rmtree(os.path.join(self.target, "unpacked"), ignore_errors=True)
+        self.begin("step 3 of 3: trying it")
+        self.must("the libraries' first start", python, "-I", "-c", LIBRARIES)
+        program = [os.fsdecode(word) for word in from_sources([os.fsencode(python), b"-I"], b"lcc-daemon")]
+        self.must("the daemon's first start", *program, "--version")
+        write_small(os.fsencode(self.target) + b"/lcc-needs", needs())
         self.put_in_place()
 
-    def must(self, what: str, *words: str) -> None:
+    def must(self, what: str, *words: str) -> str:
+        """Run one program that must succeed; returns what it said. Raises SetupError."""
         code, said = self.step(*words)
         if code == 0:
-            return
+            return said
+        if "No space left on device" in said:
+            raise SetupError(f"the disk of {self.data} is full")
         if any(sign in said for sign in NO_NETWORK):
             raise SetupError("the package index cannot be reached (no network?)")
         lines = [line.strip() for line in said.splitlines() if line.strip()]
@@ -152,6 +188,8 @@ def main(data: str, root: str, folder: str) -> None:
     if lock is None:
         return
     try:
+        os.truncate(lock, 0)
+        os.pwrite(lock, b"%d" % time.time(), 0)
         if not is_ready(os.fsencode(data)):
             build(Builder(data, root), os.fsencode(folder))
     finally:
@@ -159,21 +197,33 @@ def main(data: str, root: str, folder: str) -> None:
 
 
 def build(builder: Builder, folder: bytes) -> None:
-    """One try; why it failed is left for the next session start to say. Afterwards a daemon runs."""
+    """One try; why it failed is left for the next session start to say. Afterwards a daemon of it runs."""
     data = os.fsencode(builder.data)
     try:
         builder.build()
     except (SetupError, OSError) as error:
+        shutil.rmtree(builder.target, ignore_errors=True)
         builder.note(f"failed: {error}")
-        write_small(data + b"/setup-failed", str(error).encode("utf-8", "replace"))
+        with contextlib.suppress(OSError):
+            write_small(data + b"/setup-failed", str(error).encode("utf-8", "replace"))
+            remove(data + b"/setup-step")
         return
     builder.note("ready")
-    for name in (b"/setup-failed", b"/setup-told"):
+    for name in (b"/setup-failed", b"/setup-told", b"/setup-step", b"/setup-tries"):
         remove(data + name)
     try:
-        start_daemon(folder, {**os.environb, b"CLAUDE_PLUGIN_DATA": data})
+        env = {**os.environb, b"CLAUDE_PLUGIN_DATA": data}
+        stop_daemon(builder, folder)
+        start_daemon(folder, env)
     except GiveUpError as gave:
         builder.note(gave.say)
+
+
+def stop_daemon(builder: Builder, folder: bytes) -> None:
+    """End the daemon that has run without these libraries; it finishes what it is doing first."""
+    python = os.path.join(builder.target, "bin", "python")
+    program = [os.fsdecode(word) for word in from_sources([os.fsencode(python), b"-I"], b"lcc-daemon")]
+    builder.step("/usr/bin/env", "LCC_RUNTIME_DIR=" + os.fsdecode(folder), *program, "stop")
 
 
 if __name__ == "__main__":

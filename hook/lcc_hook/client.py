@@ -45,6 +45,8 @@ PRINTING = 20.0
 """Seconds in which whoever reads must have taken the answer."""
 GREETING_WAIT = 0.3
 """Seconds after which a daemon that accepted a connection and says nothing is looked at more closely."""
+SET_UP = "set-up"
+"""A daemon's word for a session start: it works, and the plugin's environment is still to be made."""
 FORWARDED = (b"LCC_", b"TYPESAFE_", b"LAYA_", b"CLAUDE_PLUGIN_DATA", b"CLAUDE_PLUGIN_OPTION_", b"SSL_CERT_")
 FORWARDED_NAMES = (b"HOME", b"XDG_CONFIG_HOME", b"XDG_DATA_HOME", b"XDG_STATE_HOME", b"XDG_CACHE_HOME")
 """How the variables begin, and are called, that go to the daemon from the asking session's environment."""
@@ -368,6 +370,11 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
             pass
         except SilentError as found:
             silent = found
+        except GiveUpError as gave:
+            if gave.reason != SET_UP:
+                raise
+            words: bytes = slow_path().set_up(env)  # type: ignore[attr-defined]
+            return "", words
     arm(start_budget)  # before anything is loaded: that alone takes seconds on a machine with too much to do
     from_starter: tuple[str, bytes | bytearray] = slow_path().serve(  # type: ignore[attr-defined]
         command, folder, env, header, chunks, silent, start_budget

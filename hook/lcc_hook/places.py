@@ -1,26 +1,95 @@
-"""Where our Python package is: the plugin's own environment, an interpreter that is named, or a command on PATH.
+"""Where our Python package is: an interpreter that is named, or the plugin's own sources with the libraries of its
+environment, or a command on PATH, or the plugin's own sources and nothing else.
 
 Standard library only; runs on Python 3.8 and up.
 """
 
 import os
+import sys
 
-from lcc_hook.client import BUILD, GiveUpError, name_of
-from lcc_hook.files import is_locked, read_small
+from lcc_hook.client import GiveUpError, name_of
+from lcc_hook.files import is_locked, modified, read_small
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+"""The plugin's folder, where this file stands in one."""
+FROM_SOURCES = ROOT + "/hook/bin/from_sources.py"
+OLDEST = (3, 11)
+NEWER_PYTHONS = (b"python3.13", b"python3.12", b"python3.11", b"python3.14")
 
 
-def interpreter(folder: bytes, env: "dict[bytes, bytes]") -> "list[bytes]":
-    """The command line that starts our Python package. hook/README.md says in which order it is looked for."""
+def programs(folder: bytes, env: "dict[bytes, bytes]") -> "list[list[bytes]]":
+    """The command lines that are `lcc-daemon`, best first. hook/README.md says in which order they are looked for.
+
+    Raises GiveUpError where there is none.
+    """
     named = env.get(b"LCC_PYTHON")
     if named:
-        return [named, b"-I", b"-m", b"lcc_daemon"]
-    for data in data_folders(folder, env):
-        if is_ready(data):
-            return [data + b"/venv/bin/python", b"-I", b"-m", b"lcc_daemon"]
+        return [[named, b"-I", b"-m", b"lcc_daemon"]]
+    found = []
+    places = data_folders(folder, env)
+    libraries = libraries_in(places)
+    if libraries and is_a_plugin():
+        found.append(from_sources(libraries, b"lcc-daemon"))
     for place in env.get(b"PATH", b"").split(b":"):
         if place.startswith(b"/") and os.access(place + b"/lcc-daemon", os.X_OK):
-            return [place + b"/lcc-daemon"]
-    raise GiveUpError("not-installed", why_not_installed(data_folders(folder, env)))
+            found.append([place + b"/lcc-daemon"])
+            break
+    plain = plain_python(env)
+    if plain:
+        found.append(from_sources(plain, b"lcc-daemon"))
+    if not found:
+        raise GiveUpError("not-installed", why_not_installed(places))
+    return found
+
+
+def from_sources(python: "list[bytes]", program: bytes) -> "list[bytes]":
+    """The command line that runs a program of ours from the plugin's own sources."""
+    return [*python, os.fsencode(FROM_SOURCES), program]
+
+
+def libraries_in(places: "list[bytes]") -> "list[bytes]":
+    """The interpreter of the plugin's environment, of whatever build it was made for; none where there is no sound one.
+
+    The link leads to an environment only once that is whole.
+    """
+    for data in places:
+        if os.access(data + b"/venv/bin/python", os.X_OK) and read_small(data + b"/venv/lcc-needs"):
+            return [data + b"/venv/bin/python", b"-I"]
+    return []
+
+
+def plain_python(env: "dict[bytes, bytes]") -> "list[bytes]":
+    """A Python that is new enough for our sources, without any library; none where there is none."""
+    if not is_a_plugin():
+        return []
+    if sys.version_info >= OLDEST and sys.executable:
+        return [os.fsencode(sys.executable), b"-I", b"-S"]
+    for name in NEWER_PYTHONS:
+        for place in env.get(b"PATH", b"").split(b":"):
+            if place.startswith(b"/") and os.access(place + b"/" + name, os.X_OK):
+                return [place + b"/" + name, b"-I", b"-S"]
+    return []
+
+
+def is_a_plugin() -> bool:
+    """Whether this file stands in the plugin's folder, with all the sources, and not in some Python's packages."""
+    return os.path.isfile(FROM_SOURCES)
+
+
+def needs() -> bytes:
+    """What the plugin's sources need of an environment, as one word: it changes with the project's description.
+
+    Empty where there is no such description, as in some Python's packages: nobody can tell then.
+    """
+    from hashlib import sha256
+
+    try:
+        with open(ROOT + "/pyproject.toml", "rb") as file:
+            project = file.read().partition(b"[dependency-groups]")[0]
+    except OSError:
+        return b""
+    return sha256(project).hexdigest()[:16].encode()
 
 
 def why_not_installed(places: "list[bytes]") -> str:
@@ -30,14 +99,13 @@ def why_not_installed(places: "list[bytes]") -> str:
     for data in places:
         log = os.fsdecode(data) + "/setup.log"
         if is_locked(data + b"/setup.lock"):
-            return f"its Python environment is still being set up; try again in a minute (log: {log})"
+            return f"{progress_in(data)}; try again in a minute (log: {log})"
         failed = read_small(data + b"/setup-failed").decode("utf-8", "replace")
         if failed:
-            return f"its Python environment could not be set up: {failed}; a new session tries again (log: {log})"
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+            return f"its Python environment could not be set up: {failed} (log: {log})"
     return (
         "its Python environment is not there yet: start a new session, which sets it up in about a minute, "
-        f"or run pipx install {shlex.quote(root)}"
+        f"or run pipx install {shlex.quote(ROOT)}"
     )
 
 
@@ -55,8 +123,20 @@ def data_folders(folder: bytes, env: "dict[bytes, bytes]") -> "list[bytes]":
 
 
 def is_ready(data: bytes) -> bool:
-    """Whether the environment in the plugin's data folder was built whole, and from this build."""
-    return read_small(data + b"/venv/lcc-build") == BUILD.encode()
+    """Whether the environment in the plugin's data folder is whole, made for what these sources need, and runs."""
+    return bool(libraries_in([data])) and needs() in (b"", read_small(data + b"/venv/lcc-needs"))
+
+
+def progress_in(data: bytes) -> str:
+    """How far the set-up is that runs in the data folder, and for how long."""
+    import time
+
+    step = read_small(data + b"/setup-step").decode("utf-8", "replace") or "it has just begun"
+    since = max(0, int(time.time() - modified(data + b"/setup.log")))
+    began = read_small(data + b"/setup.lock")
+    if began.isdigit():
+        since = max(0, int(time.time()) - int(began))
+    return f"its Python environment is being set up for {since} s ({step})"
 
 
 def environment_state(folder: bytes, env: "dict[bytes, bytes]") -> "dict[str, str]":
@@ -69,12 +149,12 @@ def environment_state(folder: bytes, env: "dict[bytes, bytes]") -> "dict[str, st
     if not places:
         return {"state": "unknown"}
     data = places[0]
-    build, failed = read_small(data + b"/venv/lcc-build"), read_small(data + b"/setup-failed")
-    found = {"folder": name_of(data + b"/venv"), "log": name_of(data + b"/setup.log"), "build": name_of(build)}
+    failed = read_small(data + b"/setup-failed")
+    found = {"folder": name_of(data + b"/venv"), "log": name_of(data + b"/setup.log")}
     if is_ready(data):
         return {**found, "state": "ready"}
     if is_locked(data + b"/setup.lock"):
-        return {**found, "state": "building"}
+        return {**found, "state": "building", "problem": progress_in(data)}
     if failed:
         return {**found, "state": "failed", "problem": failed.decode("utf-8", "replace")}
-    return {**found, "state": "other-build" if build else "missing"}
+    return {**found, "state": "other-build" if libraries_in([data]) else "missing"}

@@ -10,24 +10,20 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
 
 from lcc_hook.client import GiveUpError, runtime_folder  # noqa: E402
-from lcc_hook.places import interpreter  # noqa: E402
-
-SERVE = "import sys; sys.argv[:] = ['lcc', 'mcp']; from lcc.cli import main; main()"
+from lcc_hook.command import program_lcc  # noqa: E402
+from lcc_hook.environment import begin_quietly  # noqa: E402
 
 
 def main() -> None:
     """Never returns where there is an environment; else one line on stderr and exit code 1."""
-    env = os.environb
+    env = dict(os.environb)
     try:
-        found = interpreter(runtime_folder(dict(env)), dict(env))
+        program = [*program_lcc(runtime_folder(env), env), b"mcp"]
     except GiveUpError as error:
+        begin_quietly(runtime_folder(env), env)
         sys.exit(f"lcc: {error.say}")
-    if len(found) == 1:  # lcc-daemon on PATH: lcc stands beside it
-        program = [found[0].rpartition(b"/")[0] + b"/lcc", b"mcp"]
-    else:
-        program = [found[0], b"-I", b"-c", SERVE.encode()]
     try:
-        os.execve(program[0], program, dict(env))
+        os.execve(program[0], program, env)
     except OSError as error:
         sys.exit(f"lcc: {os.fsdecode(program[0])} cannot be started: {error.strerror}")
 

@@ -22,10 +22,11 @@ from lcc_hook.client import (
     connect,
     greet,
     name_of,
+    runtime_folder,
     socket_path,
 )
 from lcc_hook.files import is_locked, modified, read_small, remove, write_small
-from lcc_hook.places import interpreter
+from lcc_hook.places import programs
 from lcc_hook.processes import (
     TERM_WAIT,
     Watch,
@@ -88,6 +89,10 @@ def serve(
     if line is None:
         start_daemon(folder, env)
         line = greeted(None, folder, budget)  # the alarm ends it before
+    if command != "session-start":
+        from lcc_hook.environment import begin_quietly
+
+        begin_quietly(folder, env)
     say, body = ask(line, header, chunks, env)
     return say, body or words
 
@@ -101,6 +106,13 @@ def leave_to_a_child() -> bool:
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     return False
+
+
+def set_up(env: "dict[bytes, bytes]") -> bytes:
+    """What a session start does where a daemon runs without the environment that it should have."""
+    from lcc_hook.environment import prepare
+
+    return prepare(runtime_folder(env), env)
 
 
 # ---------------------------------------------------------------- starting
@@ -187,7 +199,7 @@ def start_daemon(folder: bytes, env: "dict[bytes, bytes]", by_hand: bool = False
                 remove(file_of(folder, "crashes"))
             refuse_after_crashes(folder, time.time())
             try:
-                while not spawn(interpreter(folder, env), folder, env):
+                while not spawn_one_of(programs(folder, env), folder, env):
                     if serves_soon(folder):
                         return
             except GiveUpError as gave:
@@ -195,6 +207,16 @@ def start_daemon(folder: bytes, env: "dict[bytes, bytes]", by_hand: bool = False
                 raise
     except OSError as error:
         raise unusable(folder, error) from None
+
+
+def spawn_one_of(found: "list[list[bytes]]", folder: bytes, env: "dict[bytes, bytes]") -> bool:
+    """`spawn` for the first that can be started; raises the last one's GiveUpError where none can."""
+    for program in found[:-1]:
+        try:
+            return spawn(program, folder, env)
+        except GiveUpError:
+            continue
+    return spawn(found[-1], folder, env)
 
 
 def is_alive(folder: bytes) -> bool:

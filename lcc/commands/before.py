@@ -9,10 +9,21 @@ import typer
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"lcc {version('lcc-claude-code')}")
+        typer.echo(f"lcc {_our_version()}")
         raise typer.Exit
+
+
+def _our_version() -> str:
+    """The package's version, or that of the sources where they run without being installed, as a plugin's do."""
+    import tomllib
+    from importlib.metadata import PackageNotFoundError, version
+    from pathlib import Path
+
+    try:
+        return version("lcc-claude-code")
+    except PackageNotFoundError:
+        described = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+        return str(described["project"]["version"])
 
 
 def options(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -81,6 +82,23 @@ class World:
                 stdin=opened, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.merged(env), cwd=self.project,
             )  # fmt: skip
 
+    def client_alone(self, command: str, stdin: bytes | str = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
+        """The hook client where only it is there, without our other sources: nothing can be run from them."""
+        alone = self.root / "alone" / "lcc_hook"
+        if not alone.exists():
+            shutil.copytree(CLIENT.parent, alone, ignore=shutil.ignore_patterns("__pycache__"))
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        return subprocess.run(
+            [PYTHON, "-I", "-S", "-E", alone / "client.py", command],
+            input=data, capture_output=True, env=self.merged(env), timeout=90, cwd=self.project, check=False,
+        )  # fmt: skip
+
+    def plan_alone(self, stdin: bytes, **env: str) -> dict[str, object]:
+        """The plan that `compact` prints there."""
+        done = self.client_alone("compact", stdin, **env)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
     def plan(self, stdin: bytes, **env: str) -> dict[str, object]:
         """The plan that `compact` prints; the client must have exited 0."""
         done = self.client("compact", stdin, **env)
@@ -122,7 +140,7 @@ class World:
             try:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
                 if (
-                    b"lcc_daemon" in words
+                    (b"lcc_daemon" in words or b"lcc-daemon" in words)
                     and b"run" in words
                     and mark in (folder / "environ").read_bytes().split(b"\0")
                 ):

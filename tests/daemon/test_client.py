@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from daemon.daemon_world import CHECKOUT, CLIENT, World, frame, make_event, make_large_event, read_frame, wait_until
 
+from lcc_hook.places import needs
+
 ALLOWED_IMPORTS = {"_signal", "_socket", "posix", "time"}
 """Beside what a bare `python3 -I -S -E -c pass` loads."""
 HOOK_FILES = ("client.py", "starter.py", "places.py", "processes.py", "files.py", "environment.py", "builder.py")
@@ -80,11 +82,34 @@ def test_older_and_newer_pythons_compile_the_hook_files(version: str, world: Wor
 
 
 def test_without_any_daemon_compact_says_what_to_run(world: World) -> None:
-    """Nothing installed, nothing on PATH: a hand-over in one line that names the way out, and exit 0."""
-    plan = world.plan(make_event(world), LCC_PYTHON="-")
+    """Nothing installed, nothing on PATH, no sources: a hand-over in one line that names the way out, and exit 0."""
+    plan = world.plan_alone(make_event(world), LCC_PYTHON="-")
     assert (plan["action"], plan["reason"]) == ("hand-over", "not-installed")
-    assert f"pipx install {CHECKOUT}" in str(plan["say"])
+    assert "pipx install " in str(plan["say"])
     assert "\n" not in str(plan["say"])
+
+
+def test_the_sources_alone_are_enough_for_the_rules(world: World) -> None:
+    """No environment and nothing on PATH: a Python without a single library gives the same plan as the whole one."""
+    event = make_event(world)
+    plain = world.plan(event, LCC_PYTHON="-")
+    assert b"-S" in (Path("/proc") / str(world.pid()) / "cmdline").read_bytes().split(b"\0")
+    world.cli("stop")
+    whole = world.plan(event)
+    assert b"-S" not in (Path("/proc") / str(world.pid()) / "cmdline").read_bytes().split(b"\0")
+    assert (plain["action"], plain["results"], plain["dropped"]) == ("replace", whole["results"], whole["dropped"])
+
+
+def test_what_cannot_be_started_gives_way_to_the_next(world: World) -> None:
+    """A broken environment, and an `lcc-daemon` on PATH that is of another build: the sources alone do it."""
+    data = plugin_data(world)
+    (data / "venv" / "bin" / "python").write_text("#!/bin/sh\nexit 1\n")
+    (world.root / "bin").mkdir()
+    program = world.root / "bin" / "lcc-daemon"
+    program.write_text("#!/bin/sh\necho another build >&2\nexit 1\n")
+    program.chmod(0o755)
+    found = {"LCC_PYTHON": "-", "CLAUDE_PLUGIN_DATA": str(data), "PATH": f"{world.root}/bin:/usr/bin:/bin"}
+    assert world.plan(make_event(world), **found)["action"] == "replace"
 
 
 def test_lcc_daemon_on_path_is_found(world: World) -> None:
@@ -102,7 +127,7 @@ def test_a_relative_path_entry_is_never_searched(world: World) -> None:
     program = world.project / "lcc-daemon"
     program.write_text('#!/bin/sh\ntouch "$HOME/was-run"\n')
     program.chmod(0o755)
-    plan = world.plan(make_event(world), LCC_PYTHON="-", PATH=".::/usr/bin:/bin")
+    plan = world.plan_alone(make_event(world), LCC_PYTHON="-", PATH=".::/usr/bin:/bin")
     assert plan["reason"] == "not-installed"
     assert not (world.root / "home" / "was-run").exists()
 
@@ -115,23 +140,22 @@ def test_the_plugins_own_environment_is_found_by_whoever_is_not_told(world: Worl
     assert world.plan(make_event(world), LCC_PYTHON="-")["action"] == "replace"
 
 
-def test_an_environment_of_another_build_is_not_used(world: World) -> None:
-    """After the plugin's update the old environment does not count as ready."""
+def test_an_environment_of_another_build_gives_its_libraries(world: World) -> None:
+    """After the plugin's update the old environment is used with the new sources, until a new one is there."""
     data = plugin_data(world)
-    (data / "venv" / "lcc-build").write_text("0.0.1\n")
-    assert world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))["reason"] == "not-installed"
+    (data / "venv" / "lcc-needs").write_text("other libraries\n")
+    assert world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))["action"] == "replace"
+    assert str(data / "venv" / "bin" / "python") in (data / "was-run").read_text()
 
 
 def plugin_data(world: World) -> Path:
     """A data folder whose environment is the tests' own interpreter."""
-    from lcc_hook.client import BUILD
-
     data = world.root / "data"
     (data / "venv" / "bin").mkdir(parents=True)
     python = data / "venv" / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\necho "$0" >> {data}/was-run\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    (data / "venv" / "lcc-build").write_text(f"{BUILD}\n")
+    (data / "venv" / "lcc-needs").write_bytes(needs() + b"\n")
     return data
 
 

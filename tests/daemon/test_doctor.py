@@ -142,7 +142,7 @@ def test_no_check_shows_a_key(world: World, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_plugins_environment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not yet, failed with its reason, of another build, ready: each is told apart."""
-    from lcc_hook.client import BUILD
+    from lcc_hook.places import needs
 
     assert "no session has started" in look(world, monkeypatch)["environment"].found
     data = world.root / "data"
@@ -153,10 +153,12 @@ def test_the_plugins_environment(world: World, monkeypatch: pytest.MonkeyPatch) 
     (data / "setup-failed").write_text("no network\n")
     failed_one = look(world, monkeypatch)["environment"]
     assert (failed_one.state, failed_one.found) == ("problem", "could not be set up: no network")
-    (data / "venv" / "lcc-build").write_text("0.0.1\n")
+    (data / "venv" / "bin").mkdir()
+    (data / "venv" / "bin" / "python").symlink_to(sys.executable)
+    (data / "venv" / "lcc-needs").write_text("other libraries\n")
     (data / "setup-failed").unlink()
-    assert f"build 0.0.1, and {BUILD} is needed" in look(world, monkeypatch)["environment"].found
-    (data / "venv" / "lcc-build").write_text(f"{BUILD}\n")
+    assert "made for another build" in look(world, monkeypatch)["environment"].found
+    (data / "venv" / "lcc-needs").write_bytes(needs() + b"\n")
     assert look(world, monkeypatch)["environment"].state == "ok"
 
 

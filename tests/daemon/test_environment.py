@@ -6,13 +6,14 @@ import fcntl
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from daemon.daemon_world import CHECKOUT, CLIENT, PYTHON, World, make_event, wait_until
+from daemon.daemon_world import CHECKOUT, CLIENT, PYTHON, World, is_running, make_event, wait_until
 
 from lcc_hook import builder, environment
-from lcc_hook.client import BUILD
+from lcc_hook.places import needs
 
 STARTUP = '{"session_id":"s","source":"startup"}'
 
@@ -68,8 +69,8 @@ def test_a_whole_environment_is_put_in_place_and_the_daemon_runs(world: World, b
     """Marked with its build, behind one link, and a daemon of it is started at once."""
     data = build()
     assert (data / "venv").is_symlink()
-    assert (data / "venv" / "lcc-build").read_text() == f"{BUILD}\n"
-    assert not (data / "setup-failed").exists()
+    assert (data / "venv" / "lcc-needs").read_bytes() == needs() + b"\n"
+    assert not [path.name for path in data.iterdir() if path.name in ("setup-failed", "setup-step", "setup-tries")]
     assert world.processes() != []
     assert world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))["action"] == "replace"
 
@@ -87,13 +88,13 @@ def test_an_update_builds_beside_and_swaps(world: World, build) -> None:  # type
     """The old environment stays whole until the new one is, and once more after that: a daemon may run from it."""
     data = build()
     old = os.readlink(data / "venv")
-    (data / "venv" / "lcc-build").write_text("0.0.1\n")
+    (data / "venv" / "lcc-needs").write_text("other libraries\n")
     (data / old).rename(data / "venv-0.0.1-1")
     (data / "venv").unlink()
     (data / "venv").symlink_to("venv-0.0.1-1")
     (data / "venv-0.0.0-1").mkdir()
     build()
-    assert (data / "venv" / "lcc-build").read_text() == f"{BUILD}\n"
+    assert (data / "venv" / "lcc-needs").read_bytes() == needs() + b"\n"
     assert (data / "venv-0.0.1-1").is_dir()
     assert not (data / "venv-0.0.0-1").exists()
 
@@ -101,11 +102,11 @@ def test_an_update_builds_beside_and_swaps(world: World, build) -> None:  # type
 def test_a_failed_update_leaves_the_old_one(world: World, build) -> None:  # type: ignore[no-untyped-def]
     """Nothing is half replaced."""
     data = build()
-    (data / "venv" / "lcc-build").write_text("0.0.1\n")
+    (data / "venv" / "lcc-needs").write_text("other libraries\n")
     before = os.readlink(data / "venv")
     build("echo broken wheel; exit 1")
     assert os.readlink(data / "venv") == before
-    assert (data / "setup-failed").read_text() == "the package failed: broken wheel\n"
+    assert (data / "setup-failed").read_text() == "fetching the libraries failed: broken wheel\n"
     assert "broken wheel" in (data / "setup.log").read_text()
 
 
@@ -125,29 +126,93 @@ def test_without_a_network_the_reason_is_said_once(world: World, build, monkeypa
 
 
 def test_a_build_under_way_is_said_and_not_started_twice(world: World) -> None:
-    """Another session starts meanwhile: it is told where the log is."""
+    """Another session starts meanwhile: it is told how far it is, and where the log is."""
     data = world.root / "data"
     data.mkdir()
     hold = os.open(data / "setup.lock", os.O_RDWR | os.O_CREAT)
+    os.write(hold, b"%d" % (time.time() - 40))
     fcntl.flock(hold, fcntl.LOCK_EX)
-    assert session_start(world) == f"lcc is still setting up its Python environment (log: {data}/setup.log)"
-    plan = world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))
-    assert "is still being set up; try again in a minute" in str(plan["say"])
+    (data / "setup-step").write_text("step 2 of 3: fetching its libraries")
+    said = session_start(world)
+    assert said.startswith("lcc compacts by its rules. Now its Python environment is being set up for 4")
+    assert said.endswith(f" s (step 2 of 3: fetching its libraries) (log: {data}/setup.log)")
+    elsewhere = {"LCC_PYTHON": "-", "CLAUDE_PLUGIN_DATA": str(data), "LCC_RUNTIME_DIR": str(world.root / "none")}
+    plan = world.plan_alone(make_event(world), **elsewhere)
+    assert "(step 2 of 3: fetching its libraries); try again in a minute" in str(plan["say"])
     os.close(hold)
     (data / "setup-failed").write_text("no network\n")
-    plan = world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))
-    assert "could not be set up: no network; a new session tries again" in str(plan["say"])
+    plan = world.plan_alone(make_event(world), **elsewhere, LCC_NO_SETUP="1")
+    assert "could not be set up: no network" in str(plan["say"])
+
+
+def test_a_build_that_died_is_not_taken_for_one_that_runs(world: World, build, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """Killed in the middle: the next start says so and tries again, and what was left goes; not at each start."""
+    data = world.root / "data"
+    (data / "venv-0.0.1-7" / "unpacked").mkdir(parents=True)
+    (data / "setup-step").write_text("step 2 of 3: fetching its libraries")
+    (data / "setup.lock").write_text("1")
+    world.runtime.mkdir(mode=0o700)
+    tries: list[bytes] = []
+    monkeypatch.setattr(environment, "begin", lambda data, folder, env: tries.append(data))
+    env = {b"CLAUDE_PLUGIN_DATA": os.fsencode(data)}
+    said = json.loads(environment.prepare(os.fsencode(world.runtime), env))["systemMessage"]
+    assert "it ended in the middle (step 2 of 3: fetching its libraries)" in said
+    for _ in range(5):
+        environment.prepare(os.fsencode(world.runtime), env)
+    assert len(tries) == environment.TRIES
+    os.utime(data / "setup-tries", (1, 1))
+    environment.prepare(os.fsencode(world.runtime), env)
+    assert len(tries) == environment.TRIES + 1
+    build()
+    assert not (data / "venv-0.0.1-7").exists()
+    assert (data / "venv").is_symlink()
+
+
+def test_a_disk_without_room_is_left_alone(world: World, build, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """Nothing is begun that cannot end, and it is said how much is needed."""
+    monkeypatch.setattr(builder, "ROOM", 10**18)
+    data = build()
+    assert "MB are needed" in (data / "setup-failed").read_text()
+    assert [path.name for path in data.iterdir() if path.is_dir()] == []
+
+
+def test_a_disk_that_fills_up_is_given_its_room_back(world: World, build) -> None:  # type: ignore[no-untyped-def]
+    """pip's own words for a full disk; what was made so far is removed."""
+    data = build(
+        'dd if=/dev/zero of=$0.part bs=1k count=64; echo "OSError: [Errno 28] No space left on device"; exit 1'
+    )
+    assert (data / "setup-failed").read_text() == f"the disk of {data} is full\n"
+    assert [path.name for path in data.iterdir() if path.is_dir()] == []
+
+
+def test_a_daemon_without_libraries_gives_way_to_the_environment(world: World, build) -> None:  # type: ignore[no-untyped-def]
+    """The first compaction is by the sources alone; once the environment is there, its daemon serves."""
+    assert world.plan(make_event(world), LCC_PYTHON="-")["action"] == "replace"
+    plain = world.pid()
+    data = build()
+    assert wait_until(lambda: not is_running(plain))
+    assert world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))["action"] == "replace"
+    assert world.pid() != plain
+
+
+def test_a_running_daemon_asks_for_the_set_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session start that a daemon answers tries again, where the environment could not be made before."""
+    world.plan(make_event(world), LCC_PYTHON="-")
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": "/dev/null"}
+    said = session_start(world, **nowhere)
+    assert said.startswith("lcc compacts by its rules. It is setting up its Python environment in the background")
+    assert wait_until((world.root / "data" / "setup.lock").exists)
 
 
 def test_a_real_environment_without_a_network(world: World) -> None:
     """The real venv and the real pip against an index that refuses: the reason is that there is no network."""
     said = session_start(world, PIP_INDEX_URL="http://127.0.0.1:9/", PIP_RETRIES="0", PIP_CONFIG_FILE="/dev/null")
     data = world.root / "data"
-    assert said.startswith("lcc is setting up its Python environment in the background")
+    assert said.startswith("lcc compacts by its rules. It is setting up its Python environment in the background")
     assert wait_until((data / "setup-failed").exists, 240), (data / "setup.log").read_text()
     assert (data / "setup-failed").read_text() == "the package index cannot be reached (no network?)\n"
     assert not (data / "venv").exists()
-    assert world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))["reason"] == "not-installed"
+    assert world.plan(make_event(world), LCC_PYTHON="-", CLAUDE_PLUGIN_DATA=str(data))["action"] == "replace"
 
 
 def test_no_python_is_said_with_what_to_install(world: World, build, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]

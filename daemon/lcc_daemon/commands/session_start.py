@@ -10,9 +10,11 @@ from lcc.config import state_folder
 from lcc.private_files import read_or_none, write_private
 from lcc_daemon.commands.hook_input import read_hook_input
 from lcc_daemon.environment import environment_of
-from lcc_daemon.protocol import Answer, Request
+from lcc_daemon.protocol import Answer, Request, failure
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
+from lcc_hook.client import SET_UP
+from lcc_hook.places import is_ready
 
 PLUGIN_DATA_BYTES = 4096
 
@@ -25,9 +27,16 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
     if hook.session_id and hook.transcript_path.startswith("/"):
         services.sessions.follow(hook.session_id, Path(hook.transcript_path))
     if hook.source != "compact":
-        return Answer()
+        return failure(SET_UP, "") if _must_be_set_up(request) else Answer()
     state = state_folder(environment_of(request))
     return Answer(services.keepers.take_back(services.keepers.guide_folder(state, hook.session_id)))
+
+
+def _must_be_set_up(request: Request) -> bool:
+    """Whether the session's plugin has an environment to make, which its own hook begins: it has PATH and proxies."""
+    data = request.env.get("CLAUDE_PLUGIN_DATA", "")
+    forbidden = request.env.get("LCC_PYTHON") or request.env.get("LCC_NO_SETUP", "0") != "0"
+    return data.startswith("/") and not forbidden and not is_ready(os.fsencode(data))
 
 
 def _remember_plugin_data(folder: bytes, data: str, log: logging.Logger) -> None:
