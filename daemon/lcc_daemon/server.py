@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,6 +36,7 @@ from lcc_daemon.protocol import (
     send,
 )
 from lcc_daemon.stats import Stats
+from lcc_daemon.workers import SLOW_SECONDS, Workers
 from lcc_hook.client import peer_uid
 
 MOST_CONNECTIONS = 1024
@@ -76,7 +77,6 @@ class Server:
         stats: Stats,
         log: logging.Logger,
         *,
-        workers: int = 4,
         receive_seconds: float = 5.0,
         most_connections: int = MOST_CONNECTIONS,
     ) -> None:
@@ -84,10 +84,8 @@ class Server:
         self._status = status
         self._stats = stats
         self._log = log
-        self._workers = workers
+        self._workers: Workers[Answer] = Workers()
         self._receive_seconds = receive_seconds
-        self._pool = self._new_pool()
-        self._abandoned: set[Future[Answer]] = set()
         self._most_connections = most_connections
         self._tasks: set[asyncio.Task[None]] = set()
         self._silent: dict[asyncio.Task[None], None] = {}
@@ -97,9 +95,6 @@ class Server:
         self.calls: set[Call] = set()
         self.last_active = time.monotonic()
         self.stop_reason = ""
-
-    def _new_pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._workers, thread_name_prefix="lcc-work")
 
     def stop(self, reason: str) -> None:
         """Take no more connections, finish what is being served, and return from `serve`."""
@@ -271,7 +266,8 @@ class Server:
         """The handler's answer, or None when the client went away meanwhile."""
         asides = Asides(line, self._send)
         call.more_time, call.borrow = asides.more_time, asides.borrow
-        job = self._pool.submit(self._handler, request, call)
+        job = self._workers.submit(lambda: self._handler(request, call))
+        later = asyncio.get_running_loop().call_later(1.1 * SLOW_SECONDS, self._workers.look_after)
         work = asyncio.wrap_future(job)
         gone = asyncio.create_task(asides.listen())
         waits = asyncio.create_task(asides.pass_on())
@@ -287,22 +283,16 @@ class Server:
             self._log.error("%s failed: %s", call.command, failure_of(error))
             return failure("internal", f"{type(error).__name__} in the daemon: see lcc-daemon logs")
         finally:
+            later.cancel()
             for task in (gone, waits):
                 task.cancel()
             await asyncio.gather(gone, waits, return_exceptions=True)
 
     def _abandon(self, call: Call, job: Future[Answer]) -> None:
-        """Nobody waits for this work any more: cancel it, and do not let such work hold the last worker."""
+        """Nobody waits for this work any more."""
         call.cancelled.set()
+        job.cancel()
         self._refuse(f"the client of {call.command} went away while it was served")
-        if job.cancel():
-            return
-        self._abandoned = {other for other in self._abandoned if not other.done()} | {job}
-        if len(self._abandoned) >= self._workers:
-            self._log.warning("all workers are held by work that nobody waits for: going on with new ones")
-            self._abandoned.clear()
-            self._pool.shutdown(wait=False)
-            self._pool = self._new_pool()
 
 
 class Asides:

@@ -34,9 +34,11 @@ from hypothesis import strategies as st
 from judge.system_one_server import http, system_one
 
 from lcc_daemon import background as background_module
+from lcc_daemon import workers as workers_module
 from lcc_daemon.background import Background
 from lcc_daemon.logs import WriteBehind
 from lcc_daemon.services import Priority
+from lcc_daemon.workers import Workers
 from lcc_hook.client import BUILD, quoted
 
 LOG = logging.getLogger("lcc_daemon.tests")
@@ -242,6 +244,62 @@ def test_a_log_whose_disk_hangs_holds_nobody_up() -> None:
 
 
 # ---------------------------------------------------------------- too much at once
+
+
+def test_calls_that_wait_take_nobodys_turn(world: World) -> None:
+    """Seven sessions wait for a judge that never answers, and the eighth is served meanwhile."""
+    world.start()
+    with system_one(lambda asked: [300.0, *http(200, {})]) as server:
+        env = {"LCC_PROVIDER": "jev", "TYPESAFE_API_KEY": "k", "TYPESAFE_BASE_URL": server.url}
+        env |= {"LCC_JUDGE_TIMEOUT_S": "60", "LCC_RULES_MODE": "lossless"}
+        event = make_event(world)
+        waiting = [world.start_client("compact", event, **env) for _ in range(7)]
+        assert wait_until(lambda: len(server.asked) >= 7)
+        assert world.plan(event)["action"] == "replace"
+        assert all(client.poll() is None for client in waiting)
+        for client in waiting:
+            client.kill()
+            client.communicate()
+
+
+def test_workers_do_all_jobs_in_their_order_a_few_at_a_time() -> None:
+    """Results and exceptions are their futures'; what was cancelled before its turn is never begun."""
+    workers: Workers[int] = Workers(at_once=2)
+    free, at_once, most = threading.Event(), 0, 0
+    guard = threading.Lock()
+
+    def job(number: int) -> int:
+        nonlocal at_once, most
+        with guard:
+            at_once += 1
+            most = max(most, at_once)
+        free.wait(30)
+        with guard:
+            at_once -= 1
+        return number if number % 10 else 1 // 0
+
+    futures = [workers.submit(lambda number=number: job(number)) for number in range(100)]
+    assert futures[99].cancel()
+    free.set()
+    for number, future in enumerate(futures[:99]):
+        if number % 10:
+            assert future.result(30) == number
+        else:
+            assert isinstance(future.exception(30), ZeroDivisionError)
+    assert most == 2
+
+
+def test_workers_that_hang_are_joined_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that never ends does not keep what came after it from its turn; the threads that came go again."""
+    monkeypatch.setattr(workers_module, "SLOW_SECONDS", 0.02)
+    workers: Workers[bool] = Workers(at_once=2)
+    never = threading.Event()
+    hung = [workers.submit(lambda: never.wait(60)) for _ in range(10)]
+    last = workers.submit(lambda: True)
+    assert wait_until(lambda: workers.look_after() is None and last.done(), 20)
+    never.set()
+    assert all(future.result(30) for future in hung)
+    assert wait_until(lambda: sum(thread.name == "lcc-work" for thread in threading.enumerate()) <= 2 + 2, 20)
 
 
 def test_connections_that_ask_for_nothing_give_way(world: World) -> None:
