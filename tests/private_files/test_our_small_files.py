@@ -38,7 +38,7 @@ from lcc_daemon.background import Background
 from lcc_daemon.commands.session_start import _remember_plugin_data
 from lcc_daemon.figures import newest_context
 from lcc_daemon.keepers import Keepers, read_hook_times
-from lcc_daemon.lifecycle import StartError, process_on_file, take_place
+from lcc_daemon.lifecycle import StartError, take_place
 from lcc_daemon.logs import open_fault_log, open_log
 from lcc_daemon.saved import SavedBytes
 from lcc_daemon.sessions import SessionFileError, open_session
@@ -88,10 +88,8 @@ def _give_back(path: Path) -> None:
 
 def _take_place(path: Path) -> None:
     path.parent.chmod(0o700)
-    process_on_file(os.fsencode(path.parent))
     instance = take_place(os.fsencode(path.parent))
     instance.listener.close()
-    instance.close_door()
     instance.leave()
 
 
