@@ -14,7 +14,7 @@ from typing import NamedTuple
 from lcc.contract.decision import Keep, KeptLater, Pointer
 from lcc.contract.notes import Note, find_note, identical_note, lines_note
 from lcc.contract.reasons import IDENTICAL_OUTPUT_KEPT_LATER, NO_LOSSLESS_SUPERSEDER, OUTPUT_LINES_OF_LATER, Reason
-from lcc.relevance.reading.headers import comparable, header_length
+from lcc.relevance.reading.headers import comparable, is_only_header
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, parse_payload
 
@@ -91,10 +91,10 @@ class LaterOutputs:
         return found
 
     def _find(self, output: Output) -> Pointer | None:
+        if is_only_header(output.tool, output.text):  # an empty output says nothing
+            return None
         same = self._same.get((output.is_error, comparable(output.tool, output.text)))
-        if same is not None and header_length(output.tool, output.text) < len(
-            output.text
-        ):  # an empty output says nothing
+        if same is not None:
             return _dedupe(output, same.id, identical_note(same.id), IDENTICAL_OUTPUT_KEPT_LATER)
         for place, first in self._candidates(output):
             note = lines_note(first, first + output.text.count("\n"), place.output.id)

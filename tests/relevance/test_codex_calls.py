@@ -9,6 +9,7 @@ import pytest
 
 from lcc.relevance.reading.calls import command_of, cwd_of, effect_of, file_read_of, kind_of
 from lcc.relevance.reading.headers import exit_code, is_json_output, still_runs
+from lcc.relevance.reading.programs import prints_source
 from lcc.transcript import ToolUse
 
 
@@ -143,3 +144,17 @@ def test_an_old_output_is_told_from_one_that_looks_like_it() -> None:
 )
 def test_what_still_runs(tool: str, text: str, runs: bool) -> None:
     assert still_runs(tool, text) == runs
+
+
+@pytest.mark.parametrize(
+    ("command", "prints"),
+    [
+        ('for f in a.py b.py; do echo "FILE $f"; nl -ba "$f"; done', True),
+        ("while read f; do cat $f; done", True),
+        ("if [ -f a.py ]; then cat a.py; else ls; fi", True),
+        ("for f in *.py; do python $f; done", False),
+        ("if make; then cat log; fi", False),
+    ],
+)
+def test_a_loop_over_files_prints_source_where_all_in_it_does(command: str, prints: bool) -> None:
+    assert prints_source(command) == prints

@@ -19,12 +19,15 @@ _TOKEN = re.compile(
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _PLAIN = re.compile(r"[a-z][a-z0-9:_-]*+")
 _WRAPPERS = frozenset("sudo env time nohup nice command exec stdbuf timeout xargs".split())
+_KEYWORDS = frozenset("do then else elif if while until !".split())  # a program's name follows them
 _RUNNERS = frozenset("run exec compose".split())
 _SEARCHES = frozenset("grep egrep fgrep rg ag ack find fd".split())
 _PATTERN_OPTIONS = frozenset("-e --regexp -name -iname -path -ipath -regex -iregex".split())
 _VALUE_OPTIONS = frozenset("-A -B -C -m -g -t -T -j --glob --type --include --exclude --max-count".split())
 _GIT_VALUES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())
-_PRINTS_SOURCE = _SEARCHES | frozenset("cat head tail sed nl less more bat ls tree wc cd".split())
+_PRINTS_SOURCE = _SEARCHES | frozenset(
+    "cat head tail sed nl less more bat ls tree wc cd pwd echo printf test [ for done fi read".split()
+)
 _GIT_PRINTS = frozenset("grep diff show log blame status".split())
 
 
@@ -122,7 +125,9 @@ def _run(words: list[str]) -> tuple[str, ...]:
     start = 0
     while start < len(words):
         word = words[start].rpartition("/")[2]
-        if word in _WRAPPERS:
+        if word in _KEYWORDS:
+            start += 1
+        elif word in _WRAPPERS:
             start += 1
             while start < len(words) and (words[start].startswith("-") or words[start][:1].isdigit()):
                 start += 1
