@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lcc.judge.errors import TranscriptFitError
-from lcc.judge.state import LINE_CHARS, STAGES, Call, Entry, Stage, call_line, collapsed_line, render, render_shorter
+from lcc.judge.state import (
+    LINE_CHARS,
+    STAGES,
+    Call,
+    Stage,
+    StateMessage,
+    call_line,
+    collapsed_line,
+    render,
+    render_shorter,
+)
 from lcc.judge.wire import dumps
 from lcc.tokens import TokenCounter
 
@@ -62,7 +72,7 @@ class _Counted:
         return known[1]
 
 
-def fit_state(entries: Sequence[Entry], goal: str, counter: TokenCounter, budget: StateBudget) -> FittedState:
+def fit_state(entries: Sequence[StateMessage], goal: str, counter: TokenCounter, budget: StateBudget) -> FittedState:
     """The state for ``entries`` within ``budget``, at the first stage that fits.
 
     Raises ``TranscriptFitError`` with the figures when the last stage does not fit.
@@ -89,7 +99,9 @@ def fit_state(entries: Sequence[Entry], goal: str, counter: TokenCounter, budget
     return FittedState(head + ",".join(texts) + tail, tokens + budget.tokens - left, STAGES[-1])
 
 
-def _within(entries: Sequence[Entry], stage: Stage, counted: _Counted, left: int) -> tuple[list[str], int] | None:
+def _within(
+    entries: Sequence[StateMessage], stage: Stage, counted: _Counted, left: int
+) -> tuple[list[str], int] | None:
     """The entries' texts at a stage and their cost; None as soon as they are more than ``left``."""
     texts: list[str] = []
     tokens = 0
@@ -102,7 +114,9 @@ def _within(entries: Sequence[Entry], stage: Stage, counted: _Counted, left: int
     return texts, tokens
 
 
-def _shortest(entries: Sequence[Entry], counter: TokenCounter, counted: _Counted, left: int) -> tuple[list[str], int]:
+def _shortest(
+    entries: Sequence[StateMessage], counter: TokenCounter, counted: _Counted, left: int
+) -> tuple[list[str], int]:
     """The last stage: calls as lines, neighbouring messages of calls merged.
 
     Where that is still too much, the oldest of those lines become a count, then the oldest unpinned texts keep
@@ -127,7 +141,9 @@ def _shortest(entries: Sequence[Entry], counter: TokenCounter, counted: _Counted
     return [part.json() for part in parts], tokens
 
 
-def _merged(entries: Sequence[Entry], counter: TokenCounter, counted: _Counted) -> tuple[list[_Shown | _Run], int]:
+def _merged(
+    entries: Sequence[StateMessage], counter: TokenCounter, counted: _Counted
+) -> tuple[list[_Shown | _Run], int]:
     """The entries at the last stage, runs of messages that hold only calls merged, and what all cost."""
     parts: list[_Shown | _Run] = []
     tokens = 0
@@ -156,7 +172,7 @@ class _Shown:
     """An entry that is shown by itself."""
 
     index: int
-    entry: Entry
+    entry: StateMessage
     text: str
     tokens: int
 

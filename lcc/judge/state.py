@@ -39,7 +39,7 @@ class Call(NamedTuple):
     pinned: bool
 
 
-class Entry(NamedTuple):
+class StateMessage(NamedTuple):
     """One message that says something: words, calls, or results whose call is not in the session."""
 
     role: str
@@ -64,7 +64,7 @@ def outcome_of(result: ToolResult | None) -> str:
 
 def entries_of(
     transcript: Transcript, pins: Container[str], preserve_recent: int
-) -> tuple[list[Entry], dict[str, str]]:
+) -> tuple[list[StateMessage], dict[str, str]]:
     """The entries of a session, oldest first, and the label of each call by its id.
 
     ``pins`` are the pinned calls by id. A message is pinned when it is the first or one of the newest
@@ -74,7 +74,7 @@ def entries_of(
     results = {result.tool_use_id: result for message in messages for result in message.tool_results}
     used = {use.id for message in messages for use in message.tool_uses}
     labels: dict[str, str] = {}
-    entries: list[Entry] = []
+    entries: list[StateMessage] = []
     recent_from = len(messages) - preserve_recent
     number = 0
     for index, message in enumerate(messages):
@@ -86,7 +86,7 @@ def entries_of(
             calls.append(Call(label, use, outcome_of(results.get(use.id)), pinned or use.id in pins))
         orphans = _orphans(message, used)
         if message.text or calls or orphans:
-            entries.append(Entry(message.role, message.text, tuple(calls), orphans, pinned))
+            entries.append(StateMessage(message.role, message.text, tuple(calls), orphans, pinned))
     return entries, labels
 
 
@@ -98,7 +98,7 @@ def _orphans(message: Message, used: set[str]) -> tuple[str, ...]:
     )
 
 
-def render(entry: Entry, stage: Stage) -> str:
+def render(entry: StateMessage, stage: Stage) -> str:
     """The JSON text of one entry at a stage."""
     as_written = stage == "full" or entry.pinned
     return _entry(
@@ -106,7 +106,7 @@ def render(entry: Entry, stage: Stage) -> str:
     )
 
 
-def render_shorter(entry: Entry, *, count_calls: bool) -> str:
+def render_shorter(entry: StateMessage, *, count_calls: bool) -> str:
     """An unpinned entry of the last stage with less of its text, and with ``count_calls`` of its calls."""
     calls: list[Json] = [_call(call, STAGES[-1]) for call in entry.calls]
     if count_calls and calls and not any(call.pinned for call in entry.calls):
@@ -114,7 +114,7 @@ def render_shorter(entry: Entry, *, count_calls: bool) -> str:
     return _entry(entry, abridge(entry.text, SHORT_TEXT_ENDS), calls)
 
 
-def _entry(entry: Entry, text: str, calls: list[Json]) -> str:
+def _entry(entry: StateMessage, text: str, calls: list[Json]) -> str:
     shown: dict[str, Json] = {}
     if text:
         shown[entry.role] = text

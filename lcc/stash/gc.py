@@ -28,7 +28,7 @@ from lcc.stash.references import (
     reference_files,
     rewrite_references,
 )
-from lcc.stash.store import Entry, Stash
+from lcc.stash.store import Stash, StoredCopy
 
 DAY = 86400.0
 EMIT_SECONDS = DAY
@@ -67,7 +67,7 @@ class GcLimits:
 class GcPlan:
     """What a collection removes, and why the rest stays. Making one changes nothing."""
 
-    remove: tuple[Entry, ...]
+    remove: tuple[StoredCopy, ...]
     total: int
     total_bytes: int
     kept_by_notes: int
@@ -153,7 +153,7 @@ def collect(stash: Stash, plan: GcPlan) -> GcResult:
     Interrupted at any point it leaves whole objects; two at once do no harm.
     """
     removed = removed_bytes = spared = 0
-    by_pack: dict[Path, list[Entry]] = {}
+    by_pack: dict[Path, list[StoredCopy]] = {}
     for entry in plan.remove:
         by_pack.setdefault(entry.place.pack, []).append(entry)
     for pack, entries in by_pack.items():
@@ -270,8 +270,8 @@ def _kept_by_references(references: Iterable[References], dropped: str | None, n
 
 
 def _within_limits(
-    free: list[Entry], entries: list[Entry], references: list[References], limits: GcLimits, now: float
-) -> list[Entry]:
+    free: list[StoredCopy], entries: list[StoredCopy], references: list[References], limits: GcLimits, now: float
+) -> list[StoredCopy]:
     """Of the ``free`` entries (oldest first) those that the limits let go."""
     if limits.session is not None:
         own = {sha for each in references if each.session == limits.session for sha in each.named}
@@ -299,7 +299,7 @@ def _named_since(folder: Path, plan: GcPlan) -> set[str]:
     return named
 
 
-def _remove_from_pack(folder: Path, pack: Path, entries: list[Entry], named_since: set[str]) -> list[Entry]:
+def _remove_from_pack(folder: Path, pack: Path, entries: list[StoredCopy], named_since: set[str]) -> list[StoredCopy]:
     """Leave the rest of the pack in a new one, flushed before the old one goes. Under the exclusive lock."""
     gone = [entry for entry in entries if entry.sha256 not in named_since]
     try:

@@ -49,7 +49,7 @@ class Stored(NamedTuple):
     new: bool
 
 
-class Entry(NamedTuple):
+class StoredCopy(NamedTuple):
     """One stored copy of an object: the bytes it takes on disk, and when it was last put."""
 
     sha256: str
@@ -195,7 +195,7 @@ class Stash:
             raise unreadable
         return found
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[StoredCopy]:
         """Every stored copy, the newest pack first. A pack that vanishes or cannot be read is passed over."""
         for pack in pack_files(self.folder):
             try:
@@ -204,7 +204,7 @@ class Stash:
             except OSError:
                 continue
             for place in places:
-                yield Entry(place.sha256, place.stored_bytes, modified, place)
+                yield StoredCopy(place.sha256, place.stored_bytes, modified, place)
 
     def check(self) -> Iterator[tuple[str, str | None]]:
         """Read every stored copy: its sha256, and what is wrong with it, None when it is whole.
