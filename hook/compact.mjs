@@ -44,6 +44,7 @@ const run = async ($, program, words, input) => {
 };
 
 const askForPlan = async ($, event, options, session, messages) => {
+  const context = await contextOf($);
   const answer = await run($, "client.py", ["compact", "--plugin-root", root], {
     v: VERSION,
     trigger: event.trigger,
@@ -53,6 +54,8 @@ const askForPlan = async ($, event, options, session, messages) => {
     transcript_path: session.transcript,
     agent_id: event.agentId ?? null,
     options,
+    context_tokens: context?.tokens ?? null,
+    window_tokens: context?.window ?? null,
     messages: forTheWire(messages),
   });
   if (answer.v !== VERSION) throw new Error(`the hook client answered with version ${answer.v}`);
@@ -68,6 +71,15 @@ const askForUnseen = ($, event, session, kept) =>
     agent_id: event.agentId ?? null,
     ...shownIn(event.messages, kept),
   });
+
+// What the client says of the window: {tokens, window, percent}; undefined where it does not say.
+const contextOf = async ($) => {
+  try {
+    return (await $.session.usage()).context;
+  } catch {
+    return undefined;
+  }
+};
 
 // Resolves to {say, messages}; throws a Reluctance where the session may stay, an Error where the summary must run.
 const compact = async ($, event, options) => {
@@ -90,6 +102,7 @@ const compact = async ($, event, options) => {
   const plan = {
     results: new Map(Object.entries(answer.results)),
     dropped: new Set(answer.dropped),
+    inputs: new Map(Object.entries(answer.inputs ?? {})),
     lines: new Map(Object.entries(unseen.lines)),
     texts: placed(unseen.texts, event.messages, messages),
   };
@@ -98,15 +111,6 @@ const compact = async ($, event, options) => {
   if (missing) throw new Reluctance(`a replacement would lose ${missing}`);
   doneAt.set(loop, progress);
   return { say: `${answer.say} in ${Date.now() - begun} ms`, messages: built };
-};
-
-// How full the window is, in percent; undefined where the client does not say.
-const fullness = async ($) => {
-  try {
-    return (await $.session.usage()).context.percent;
-  } catch {
-    return undefined;
-  }
 };
 
 const oneLine = (text) => text.replaceAll(/\s+/g, " ").slice(0, LINE_LIMIT);
@@ -129,7 +133,7 @@ export const register = (on, options) => {
     try {
       outcome = await compact($, event, options);
     } catch (error) {
-      if (error instanceof Reluctance && mayStay(event, await fullness($))) {
+      if (error instanceof Reluctance && mayStay(event, (await contextOf($))?.percent)) {
         return { skip: oneLine(`${error.message}; ${WAY_OUT}`) };
       }
       outcome = { say: `${LEFT}${error.message}` };

@@ -70,8 +70,18 @@ const isTextById = (value) =>
   !Array.isArray(value) &&
   Object.values(value).every((text) => typeof text === "string");
 
+const isChange = (change) =>
+  Array.isArray(change) && change.length === 2 && Array.isArray(change[0]) && typeof change[1] === "string";
+
+const isInputs = (inputs) =>
+  inputs === undefined ||
+  (typeof inputs === "object" &&
+    inputs !== null &&
+    Object.values(inputs).every((changes) => Array.isArray(changes) && changes.every(isChange)));
+
 /** Whether an answer is a plan that can be carried out. */
 export const isReplacement = (answer) =>
+  isInputs(answer.inputs) &&
   answer.action === "replace" &&
   typeof answer.say === "string" &&
   isTextById(answer.results) &&
@@ -135,6 +145,24 @@ export const placed = (texts, messages, kept) => {
   return places;
 };
 
+// A call's input with a new string at a path. A path that leads to no string is no plan that can be carried out.
+const withString = (value, path, text) => {
+  if (path.length === 0) {
+    if (typeof value !== "string") throw new Error("the plan changes what is no string of a call's input");
+    return text;
+  }
+  const [step, ...rest] = path;
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) {
+    throw new Error("the plan names a place that a call's input does not have");
+  }
+  const copy = Array.isArray(value) ? [...value] : { ...value };
+  copy[step] = withString(value[step], rest, text);
+  return copy;
+};
+
+const inputOf = ({ tool_use_id, input }, plan) =>
+  (plan.inputs.get(tool_use_id) ?? []).reduce((value, [path, text]) => withString(value, path, text), input);
+
 const freshResults = (toolResults, plan) =>
   toolResults
     .filter((result) => !plan.dropped.has(result.tool_use_id))
@@ -179,7 +207,7 @@ class Session {
   addAssistant(message) {
     const toolUses = message.toolUses
       .filter((use) => !this.plan.dropped.has(use.tool_use_id))
-      .map(({ tool_use_id, tool, input }) => ({ tool_use_id, tool, input }));
+      .map((use) => ({ tool_use_id: use.tool_use_id, tool: use.tool, input: inputOf(use, this.plan) }));
     const newest = this.out[this.out.length - 1];
     let entry = this.open.size > 0 ? this.group : newest?.role === "assistant" ? newest : undefined;
     if (message.text && entry?.toolUses.length > 0) {
@@ -209,7 +237,8 @@ class Session {
 
 /**
  * The new session: prompts as they are, everything else fresh, merged, and with the plan's texts.
- * plan: {results: Map id to text, dropped: Set of ids, lines: Map id to line, texts: Map handle to texts}.
+ * plan: {results: Map id to text, dropped: Set of ids, inputs: Map id to [path, text] pairs, lines: Map id to line,
+ * texts: Map handle to texts}.
  */
 export const build = (messages, plan) => {
   const session = new Session(messages, plan);
@@ -254,6 +283,10 @@ export const missingIn = (built, messages, plan) => {
   const calls = (all) => all.flatMap((message) => message.toolUses.map(({ tool_use_id }) => tool_use_id));
   const stays = (id) => !plan.dropped.has(id);
   if (asText(calls(fresh)) !== asText(calls(messages).filter(stays))) return "a call";
+  const inputs = new Map(fresh.flatMap(({ toolUses }) => toolUses).map(({ tool_use_id, input }) => [tool_use_id, input]));
+  const isInput = (use) => asText(inputs.get(use.tool_use_id)) === asText(inputOf(use, plan));
+  const uses = messages.flatMap(({ toolUses }) => toolUses).filter(({ tool_use_id }) => stays(tool_use_id));
+  if (!uses.every(isInput)) return "a call's input";
   const results = new Map(
     fresh.flatMap((message) => message.toolResults ?? []).map(({ tool_use_id, text }) => [tool_use_id, text]),
   );

@@ -1,276 +1,143 @@
 """What a compaction takes away that the agent needs next, over real sessions.
 
-    python scripts/bench_retention.py [SESSIONS_FOLDER] [--other PYTHON] [--tune]
+    python scripts/bench_retention.py [SESSIONS_FOLDER] [--projects FILE] [--other PYTHON] [--frontier]
 
-Each session is cut at four places. What stands before a cut is compacted in every mode, in the workspace that
-the session itself recorded up to there; what the agent really did after it tells what it needed again
-(scripts/needs.py). Every need is found in context, one pointer away (and the pointer is followed:
-scripts/follow.py), or lost. For each mode the table gives the tokens freed, the share of the removed results
-that was needed within 10 and within 50 calls, the share of all needs that was lost, and the net effect: tokens
-freed less the tokens to fetch back each removed result that was needed, whole, plus 100 for the call. A result
-that the agent did read again anyway is charged as well, so the net effect is on the low side.
+Each session is cut at five places. What stands before a cut is compacted in every mode, in the workspace that the
+session itself recorded up to there; what the agent really did after it tells what it needed again (`needs.py`; how
+it is counted: `retention.py`). For each mode the table gives the share of the results' characters that went, net of
+what stands in their place; the share of the next 100 calls that need something of what went, with a 90 % interval;
+the same with the words of what calls write into files; the results to fetch in 100 calls; and the notes that could
+not be followed (`follow.py`).
 
-Every other session is held back: `--tune` tries stash policies on the others alone, and the table has a row for
-each half. `--other` names the Python of an environment with local-context-compiler, for its modes on the same cuts.
+Every second project is what the points were fitted on (`fit_points.py`); the others are held back, and their row is
+the one to read. `--frontier` lets more or less go. `--other` names the Python of an environment with
+local-context-compiler, for its modes on the same cuts. PROJECTS has lines of a file's name and its project.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
-from functools import partial
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from unittest.mock import patch
 
 from bench_compare import OTHER, SHARED, Program
-from follow import Followed, follow, results_of
-from needs import Need, needs
-from replay import Cut, cuts, sessions, write_files
+from follow import follow, results_of
+from passes import compacted_by, edits_of
+from replay import Cut, write_files
+from retention import Point, Policy, figures, halves, load, measure, projects_of
 
 from lcc.contract.modes import RulesMode
-from lcc.relevance import TranscriptCompactionRequest, messages_to_payload, transcript_stashed
-from lcc.relevance.ports import Ports
-from lcc.relevance.stash_policy import DEFAULT_POLICY, StashPolicy
-from lcc.relevance.transcript import run_pass
+from lcc.relevance import choice
+from lcc.relevance.need import LIMIT
 from lcc.stash import Stash, StashError
-from lcc.tokens import counter
-from lcc.transcript import parse_payload
+from lcc.transcript import Edits, apply_edits, messages_to_payload, parse_payload
 
-SHARES = (0.35, 0.5, 0.65, 0.8)
-NEAR, FAR = 10, 50
-CALL_TOKENS = 100
-
-
-@dataclass
-class Tally:
-    """The sums of one mode over some cuts."""
-
-    before: int = 0
-    freed: int = 0
-    removed: int = 0
-    near: int = 0
-    far: int = 0
-    needs: int = 0
-    pointed: int = 0
-    lost: int = 0
-    spent: int = 0
-    broken: int = 0
-
-    def add(self, other: Tally) -> None:
-        for each in fields(self):
-            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+Recall = Callable[[str], str | None]
+HEAD = (
+    "| mode | projects | net freed | need | 90 % interval | with written words | recalls in 100 calls "
+    "| broken notes |\n"
+    "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: |"
+)
+FRONTIER = (-18.2, -17.7, -17.2, -16.6, -15.8, -14.0, -11.0)
 
 
-@dataclass(frozen=True)
 class Mode:
-    """One way to compact: what is made of the messages before a cut, and how its stash gives texts back."""
+    """One way to compact, and what its notes that cannot be followed came to."""
 
-    name: str
-    compact: Callable[[Cut], list[dict[str, Any]]]
-    recall: Callable[[Iterable[str]], dict[str, str | None]] = lambda names: dict.fromkeys(names)
+    def __init__(self, name: str, texts: Callable[[Cut], Mapping[str, str]], recall: Recall | None = None) -> None:
+        self.name, self.texts, self.recall, self.broken = name, texts, recall, 0
 
-
-def our_mode(name: str, rules_mode: RulesMode, disk: bool, stash: Stash | None = None) -> Mode:
-    """A mode of lcc. Without a stash, notes of `stashed` are not written anywhere (for tuning)."""
-
-    def compact(cut: Cut) -> list[dict[str, Any]]:
-        request = TranscriptCompactionRequest(
-            payload=None,
-            provider="rules",
-            rules_mode=rules_mode,
-            workspace_root=str(cut.root) if disk else None,
-        )
-        ports = Ports(stash_folder=stash.folder if stash else None, dry_run=stash is None)
-        result = run_pass(parse_payload(cut.before), request, lambda result: result, ports)
-        return messages_to_payload(result.messages)
-
-    def recall(names: Iterable[str]) -> dict[str, str | None]:
-        texts: dict[str, str | None] = {}
-        for each in names:
-            try:
-                texts[each] = stash.get(each).decode("utf-8", "surrogatepass") if stash else None
-            except StashError:
-                texts[each] = None
-        return texts
-
-    return Mode(name, compact, recall)
+    def __call__(self, cut: Cut) -> Mapping[str, str]:
+        changed = self.texts(cut)
+        if self.recall is not None:
+            after = messages_to_payload(apply_edits(parse_payload(list(cut.before)), Edits(changed)))
+            found = follow(cut.before, after, self.recall).values()
+            self.broken += sum(not each.works for each in found if each.kind not in ("trimmed", "dropped"))
+        return changed
 
 
-def their_mode(name: str, rules_mode: RulesMode, program: Program) -> Mode:
-    """A mode of the other program, run in its own environment."""
+def ours(name: str, mode: RulesMode, stash: Path | None, disk: bool = True) -> Mode:
+    """A mode of lcc, its inputs left alone: results are what is counted here."""
+    kept = Stash(stash, "retention") if stash is not None else None
 
-    def compact(cut: Cut) -> list[dict[str, Any]]:
-        source = program.folder / "cut.json"
-        source.write_text(json.dumps(cut.before), encoding="utf-8")
-        figures = program.run_pass(source, rules_mode, str(cut.root), 1)
-        if figures is None:
-            raise TimeoutError(f"{cut.session} took longer than {program.limit:.0f} s")
-        messages: list[dict[str, Any]] = figures["messages"]
-        return messages
+    def texts(cut: Cut) -> Mapping[str, str]:
+        edits = edits_of(cut.before, mode, cut.root if disk else None, stash)
+        return {**edits.texts, **dict.fromkeys(edits.dropped, "")}
 
-    return Mode(name, compact, lambda names: program.stashed(list(names)))
+    def recall(name: str) -> str | None:
+        try:
+            return kept.get(name).decode("utf-8", "surrogatepass") if kept is not None else None
+        except StashError:
+            return None
 
-
-def measure(mode: Mode, cut: Cut, needed: list[Need]) -> Tally:
-    """What ``mode`` does to one cut."""
-    count = counter(cut.model).count
-    after = mode.compact(cut)
-    old, new = results_of(cut.before), results_of(after)
-    marks = [found.target for found in follow(cut.before, after).values() if found.kind == "stash" and found.target]
-    followed = follow(cut.before, after, mode.recall(marks).get)
-    tally = Tally(before=sum(map(count, old.values())), removed=len(followed))
-    for name, found in followed.items():
-        tally.freed += count(old[name]) - count(new.get(name, ""))
-        tally.broken += not found.works and found.kind not in ("trimmed", "dropped")
-    near, far = (removed_and_needed(followed, needed, calls) for calls in (NEAR, FAR))
-    tally.near, tally.far = len(near), len(far)
-    tally.spent = sum(count(old[name]) + CALL_TOKENS for name in far)
-    left = "\n".join([*new.values(), *(message.get("text", "") for message in after)])
-    for need in needed:
-        tally.needs += 1
-        where = place(need, followed.get(need.source), new.get(need.source, ""), left)
-        tally.pointed += where == "pointer"
-        tally.lost += where == "lost"
-    return tally
+    return Mode(name, texts, recall if mode != "lossy" and kept is not None else None)
 
 
-def removed_and_needed(followed: dict[str, Followed], needed: list[Need], calls: int) -> set[str]:
-    """The removed results that were needed within so many calls and that no kept result stands in for."""
-    in_context = {name for name, found in followed.items() if found.kind in ("identical", "lines") and found.works}
-    wanted = {need.source for need in needed if need.calls <= calls}
-    return (wanted & followed.keys()) - in_context
+def theirs(name: str, mode: str, program: Program) -> Mode:
+    """A mode of the other program."""
+    run = compacted_by(program, mode)
+
+    def texts(cut: Cut) -> Mapping[str, str]:
+        old, new = results_of(cut.before), results_of(run(cut.before))
+        return {call: new.get(call, "") for call, text in old.items() if new.get(call, "") != text}
+
+    return Mode(name, texts)
 
 
-def place(need: Need, found: Followed | None, text: str, left: str) -> str:
-    """Where something needed is after a compaction: "context", "pointer" or "lost"."""
-    if found is None or (found.works and found.kind in ("identical", "lines")):
-        return "context"
-    if need.piece is not None and (need.piece in text or need.piece in left):
-        return "context"
-    return "pointer" if found.works else "lost"
-
-
-def load(folder: Path, work: Path) -> dict[str, list[tuple[Cut, list[Need]]]]:
-    """Every session's cuts with what was needed after each."""
-    found: dict[str, list[tuple[Cut, list[Need]]]] = {}
-    for path in sessions(folder):
-        found[path.name] = []
-        for number, share in enumerate(SHARES):
-            for cut in cuts(path, (share,), work / path.stem / str(number)):
-                found[path.name].append((cut, needs(cut.before, cut.after, FAR)))
-    return found
-
-
-def total(mode: Mode, chosen: Iterable[list[tuple[Cut, list[Need]]]]) -> Tally:
-    tally = Tally()
-    for session in chosen:
-        for cut, needed in session:
-            tally.add(measure(mode, cut, needed))
-    return tally
-
-
-def row(name: str, half: str, tally: Tally) -> str:
-    removed = max(tally.removed, 1)
+def row(name: str, half: str, points: Sequence[Point], policy: Policy) -> str:
+    found = figures(measure(points, policy))
+    broken = policy.broken if isinstance(policy, Mode) and policy.recall is not None else ""
     return (
-        f"| {name} | {half} | {tally.freed:,} ({tally.freed / max(tally.before, 1):.0%}) | {tally.removed} "
-        f"| {tally.near / removed:.1%} | {tally.far / removed:.1%} | {tally.pointed} of {tally.needs} "
-        f"| {tally.lost} ({tally.lost / max(tally.needs, 1):.1%}) | {tally.broken} | {tally.freed - tally.spent:,} |"
+        f"| {name} | {half} | {found.freed:.1%} | {found.need:.2%} | {found.low:.2%} to {found.high:.2%} "
+        f"| {found.wide:.2%} | {found.recalls:.2f} | {broken} |"
     )
-
-
-def tune(chosen: list[list[tuple[Cut, list[Need]]]]) -> None:
-    """Try stash policies on the sessions that are not held back, best net effect first."""
-    mode = our_mode("stashed", "stashed", disk=True)
-    plain = transcript_stashed.stash_kept
-    tried: list[tuple[int, StashPolicy, Tally]] = []
-    grid = product((12, 24, 40), (20, 40, 80), (1, 2, 3), (60, 120, 300))
-    try:
-        for recent, use, words, saved in grid:
-            policy = replace(
-                DEFAULT_POLICY, recent_messages=recent, use_messages=use, used_words=words, min_saved_tokens=saved
-            )
-            transcript_stashed.stash_kept = partial(plain, policy=policy)
-            tally = total(mode, chosen)
-            tried.append((tally.freed - tally.spent, policy, tally))
-    finally:
-        transcript_stashed.stash_kept = plain
-    tried.sort(key=lambda item: -item[0])
-    for net, policy, tally in [*tried[:12], *(item for item in tried if item[1] == DEFAULT_POLICY)]:
-        removed = max(tally.removed, 1)
-        mark = " (the default)" if policy == DEFAULT_POLICY else ""
-        print(
-            f"net {net:,}  freed {tally.freed:,}  needed within {NEAR}: {tally.near / removed:.1%}, within {FAR}: "
-            f"{tally.far / removed:.1%}  recent {policy.recent_messages}, use {policy.use_messages}, "
-            f"words {policy.used_words}, saved {policy.min_saved_tokens}{mark}"
-        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="What a compaction takes away that the agent needs next.")
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED)
+    parser.add_argument("--projects", type=Path)
     parser.add_argument("--other", type=Path, metavar="PYTHON")
-    parser.add_argument("--tune", action="store_true")
-    options = parser.parse_args()
-    if not options.folder.is_dir():
-        parser.exit(2, f"{options.folder}: no such folder\n")
+    parser.add_argument("--frontier", action="store_true")
+    asked = parser.parse_args()
+    if not asked.folder.is_dir():
+        parser.exit(2, f"{asked.folder}: no such folder\n")
     place = Path.home() / ".cache"
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="lcc-retention-", dir=place) as name:
         work = Path(name)
-        loaded = load(options.folder, work / "workspaces")
-        for session in loaded.values():
-            for cut, _ in session:
-                write_files(cut.files)
-        names = sorted(loaded)
-        halves = {"tuned on": names[::2], "held back": names[1::2]}
-        if options.tune:
-            tune([loaded[each] for each in halves["tuned on"]])
+        points = load(asked.folder, work / "workspaces", projects_of(asked.folder, asked.projects))
+        for point in points:
+            write_files(point.cut.files)
+        fitted, held = halves(points)
+        print(f"{len({point.cut.session for point in points})} sessions, {len(points)} cuts\n")
+        print(HEAD, flush=True)
+        if asked.frontier:
+            for limit in FRONTIER:
+                with patch.object(choice, "LIMIT", limit):
+                    mark = " (the default)" if limit == LIMIT else ""
+                    print(row(f"`auto`, limit {limit}{mark}", "held back", held, ours("", "auto", None)), flush=True)
             return
-        report(loaded, halves, modes(work, options.other))
+        for mode in modes(work, asked.other):
+            print(row(mode.name, "held back", held, mode), flush=True)
+            print(row(mode.name, "fitted on", fitted, mode), flush=True)
 
 
 def modes(work: Path, other: Path | None) -> list[Mode]:
-    stash = Stash(work / "stash", "retention")
+    stash = work / "stash"
     found = [
-        our_mode("lossless", "lossless", disk=False),
-        our_mode("recoverable, transcript", "recoverable", disk=False),
-        our_mode("recoverable, disk", "recoverable", disk=True),
-        our_mode("stashed", "stashed", disk=True, stash=stash),
-        our_mode("lossy", "lossy", disk=False),
+        ours("`lossless`", "lossless", stash, disk=False),
+        ours("`recoverable`, transcript", "recoverable", stash, disk=False),
+        ours("`recoverable`, disk", "recoverable", stash),
+        ours("`auto` (the default), `stashed`", "auto", stash),
+        ours("`lossy`", "lossy", None, disk=False),
     ]
     if other is not None:
         program = Program(OTHER, other.absolute(), work / "theirs", 300.0)
-        for rules_mode in ("recoverable", "stashed", "lossy"):
-            found.append(their_mode(f"{OTHER}: {rules_mode}", rules_mode, program))
+        found += [theirs(f"{OTHER}: `{mode}`", mode, program) for mode in ("recoverable", "stashed", "lossy")]
     return found
-
-
-def report(loaded: dict[str, list[tuple[Cut, list[Need]]]], halves: dict[str, list[str]], chosen: list[Mode]) -> None:
-    """Print the tables."""
-    kinds: dict[str, int] = defaultdict(int)
-    for session in loaded.values():
-        for _, needed in session:
-            for need in needed:
-                kinds[need.kind] += 1
-    made = sum(map(len, loaded.values()))
-    print(f"{len(loaded)} sessions, {made} cuts; needed within {FAR} calls: {dict(kinds)}\n")
-    print(
-        "| mode | sessions | tokens freed | removed | needed within 10 | within 50 "
-        "| one pointer away | lost | broken notes | net effect |"
-    )
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for mode in chosen:
-        both = Tally()
-        for half, names in halves.items():
-            tally = total(mode, (loaded[each] for each in names))
-            both.add(tally)
-            print(row(mode.name, half, tally), flush=True)
-        print(row(mode.name, "all", both), flush=True)
 
 
 if __name__ == "__main__":

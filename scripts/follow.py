@@ -21,7 +21,7 @@ _FILE = re.compile(
     r"\[removed: re-read (.+?)(?: \(lines (\d+)-(\d+)\))?(?: \(cwd (.+)\))? to recover"
     r"(?:; content verified on disk at compaction time)?\]"
 )
-_STASH = re.compile(r"\[removed: \d+ tokens · lcc recall ([0-9a-f]{12})\]")
+_STASH = re.compile(r"\[removed: \d+ tokens · lcc recall ([0-9a-f]{12,64})\](?:\n\[it holds: (\S+(?: \S+)*)\])?")
 _COMMAND = re.compile(r"\[removed: re-run `(.+)`.* to recover\]")
 _ROW = re.compile(r"\s*(\d+)(\t|→)(.*)", re.DOTALL)
 _HEADER = re.compile(r"(?:(?:Chunk ID|Wall time|Original token count|Process exited|Exit code)\b[^\n]*\n)+Output:\n")
@@ -83,7 +83,9 @@ def _follow(
         path = Path(found[4] or "/", found[1])
         return Followed("file", text.endswith(rest) and _file_gives(body, path, span), str(path))
     if found := _STASH.fullmatch(note):
-        return Followed("stash", recall is not None and recall(found[1]) == text, found[1])
+        excerpt = found[2].split(" ") if found[2] else []
+        same = recall is not None and recall(found[1]) == text
+        return Followed("stash", same and all(token in text for token in excerpt), found[1])
     if _COMMAND.fullmatch(head):
         return Followed("command", False, None)
     return Followed("trimmed", False, None)

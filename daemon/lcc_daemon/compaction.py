@@ -15,7 +15,7 @@ from lcc.contract.report import Report
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
 from lcc.stash import StashFolderError
-from lcc.transcript import Edits, Json, Transcript, TranscriptError, parse_payload
+from lcc.transcript import Edits, Json, Transcript, TranscriptError, parse_payload, value_in
 from lcc_daemon.figures import Figures
 from lcc_daemon.plan import HandOver, Plan, Replace, percent, summary_line
 
@@ -46,6 +46,10 @@ class Event:
     cwd: str
     transcript_path: str
     options: dict[str, Json]
+    can_recall: bool = True
+    """Whether the session has a way to follow a note of the stash; who does not say has the plugin's own tool."""
+    context_tokens: int | None = None
+    window_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,18 @@ def read_event(body: bytes | bytearray) -> Event:
         if found is not None and not isinstance(found, str):
             raise EventError("bad-event", f"the event's {key} is no text")
         texts[key] = found or ""
-    return Event(messages=messages, options=options if isinstance(options, dict) else {}, **texts)
+    return Event(
+        messages=messages,
+        options=options if isinstance(options, dict) else {},
+        can_recall=value.get("can_recall") is not False,
+        context_tokens=_tokens(value.get("context_tokens")),
+        window_tokens=_tokens(value.get("window_tokens")),
+        **texts,
+    )
+
+
+def _tokens(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def compact_event(event: Event, config: Config, context: EventContext | None = None) -> Outcome:
@@ -108,7 +123,13 @@ def compact_event(event: Event, config: Config, context: EventContext | None = N
     except TranscriptError as error:
         return hand_over("bad-transcript", f"the session cannot be read at {error.place or 'its top'}")
     begun = time.monotonic()
-    ports = replace(context.ports, deadline=begun + config.judge_timeout_s)
+    ports = replace(
+        context.ports,
+        deadline=begun + config.judge_timeout_s,
+        can_recall=event.can_recall,
+        context_tokens=event.context_tokens,
+        window_tokens=event.window_tokens,
+    )
     made: list[Outcome] = []
 
     def stage(compacted: Compacted) -> None:
@@ -162,9 +183,9 @@ def _plan_for(config: Config, context: EventContext, compacted: Compacted) -> Ou
         say = f"only {percent(report['reduction_ratio'])} % can be removed, and {asked}"
         return hand_over("too-little", say, report)
     say = summary_line(report, context.figures(compacted.result))
-    plan = Replace(edits.texts, edits.dropped, say, context.report_path)
+    plan = Replace(edits.texts, edits.dropped, edits.inputs, say, context.report_path)
     saved = saved_bytes(compacted.result.transcript, edits)
-    return Outcome(plan, plan.encode(), saved, len(edits.texts) + len(edits.dropped), report)
+    return Outcome(plan, plan.encode(), saved, len(edits.texts) + len(edits.dropped) + len(edits.inputs), report)
 
 
 def estimated(result: TranscriptCompactionResult) -> Figures:
@@ -174,12 +195,14 @@ def estimated(result: TranscriptCompactionResult) -> Figures:
 
 
 def saved_bytes(transcript: Transcript, edits: Edits) -> int:
-    """How many bytes of results (UTF-8) the edits take out of the session."""
+    """How many bytes of results and inputs (UTF-8) the edits take out of the session."""
     total = 0
     for pair in transcript.pairs():
         new = edits.texts.get(pair.use.id)
         if new is not None or pair.use.id in edits.dropped:
             total += _size(pair.result.text) - _size(new or "")
+        for path, note in edits.inputs.get(pair.use.id, {}).items():
+            total += _size(str(value_in(pair.use.input, path))) - _size(note)
     return total
 
 

@@ -7,14 +7,14 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import TypeAlias
 
 import orjson
 
 from lcc.contract.report import Report
 from lcc.private_files import remove_own, write_private
-from lcc.transcript import Json
+from lcc.transcript import Json, Path
 from lcc_daemon.figures import Figures
 
 VERSION = 1
@@ -39,10 +39,12 @@ class HandOver:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """The new text of results by call id, the calls that go with their results, and the saved report's path."""
+    """The new text of results, the calls that go with their results, the new strings of inputs by their path within it,
+    all by call id; and the saved report's path."""
 
     results: Mapping[str, str]
     dropped: frozenset[str]
+    inputs: Mapping[str, Mapping[Path, str]]
     say: str
     report: str | None
 
@@ -52,6 +54,9 @@ class Replace:
             "action": "replace",
             "results": dict(self.results),
             "dropped": sorted(self.dropped),
+            "inputs": {
+                call: [[list(path), text] for path, text in strings.items()] for call, strings in self.inputs.items()
+            },
             "say": self.say,
             "report": self.report,
         }
@@ -91,7 +96,7 @@ def thousands(tokens: int) -> str:
     return str(tokens) if tokens < 10_000 else f"{tokens / 1000:.0f}k"
 
 
-def to_stdout(encoded: bytes, folder: Path) -> bytes:
+def to_stdout(encoded: bytes, folder: FilePath) -> bytes:
     """The plan as it goes to stdout: itself, or, where that would be cut, the paths of private files with its parts.
 
     ``folder`` is made private; each part is whole UTF-8, and all of them in order are the plan's JSON.
@@ -116,6 +121,6 @@ def to_stdout(encoded: bytes, folder: Path) -> bytes:
     return orjson.dumps({"v": VERSION, "action": "parts", "parts": paths})
 
 
-def remove_old_parts(folder: Path, older_than: float = PART_LIFE_SECONDS) -> None:
+def remove_old_parts(folder: FilePath, older_than: float = PART_LIFE_SECONDS) -> None:
     """Remove parts that have been read long ago."""
     remove_own(folder, _PART, older_than=older_than)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lcc.sessions.watch import Measured, Watched
 
 _BAR = 40
-_MODE_WORDS = {"recoverable": "from disk", "stashed": "with the stash"}
+_MODE_WORDS = {"recoverable": "from disk", "stashed": "with the stash", "auto": "by the ladder"}
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 

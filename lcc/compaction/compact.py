@@ -15,6 +15,7 @@ from lcc.contract.modes import MODES
 from lcc.contract.options import PassOptions
 from lcc.contract.report import Report
 from lcc.judge.errors import DecisionsCacheError, TranscriptFitError
+from lcc.relevance.ladder import on_rung
 from lcc.relevance.ports import Ports
 from lcc.relevance.transcript import TranscriptCompactionResult, run_pass
 from lcc.transcript import Edits, Transcript, render
@@ -95,7 +96,7 @@ def compact(
 
 def _stashed_images(result: TranscriptCompactionResult, options: PassOptions, ports: Ports) -> Images | None:
     """The session's old images in the stash, before any note is written; None where the mode has no stash."""
-    if not MODES[options.rules_mode].stashes:
+    if not MODES[on_rung(options, ports).rules_mode].stashes:
         return None
     stash = ports.open_stash(result.transcript.session_id)
     return stash_images(result.transcript, None if ports.dry_run else stash, result.kept_images)

@@ -21,7 +21,6 @@ from lcc.contract.notes import find_note, stash_note
 from lcc.contract.reasons import STASH_WRITE_FAILED
 from lcc.contract.report import Report
 from lcc.recovery.recall import image_type
-from lcc.relevance.stash_policy import DEFAULT_POLICY, StashPolicy
 from lcc.stash import Stash, StashError, Stored
 from lcc.transcript import Format, Json, Path, Transcript, read_transcript
 from lcc.transcript.edit import encode_value
@@ -29,6 +28,8 @@ from lcc.transcript.file_edits import splice_values
 
 _PIXELS_PER_TOKEN = 750
 _MOST_TOKENS = 1600
+_RECENT_MESSAGES = 12
+"""Images in this many of the newest messages stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +61,16 @@ class _Part(NamedTuple):
     value: dict[str, Json]
 
 
-def stash_images(
-    transcript: Transcript, stash: Stash | None, kept: Collection[str], policy: StashPolicy = DEFAULT_POLICY
-) -> Images:
+def stash_images(transcript: Transcript, stash: Stash | None, kept: Collection[str]) -> Images:
     """Put the images of old results into the stash; the notes that are to take their place.
 
-    The images of the calls that a guard keeps (``kept``) stay as they are, and of the messages that the policy calls
-    recent; so do images that cannot be stored. With ``stash`` None nothing is written.
+    The images of the calls that a guard keeps (``kept``) stay as they are, and those of the newest 12 messages; so
+    do images that cannot be stored. With ``stash`` None nothing is written.
     """
     form, raw = transcript.format, transcript.raw or b""
     if b'image"' not in raw:
         return Images(form)
-    until = len(transcript.messages) - policy.recent_messages
+    until = len(transcript.messages) - _RECENT_MESSAGES
     found: list[tuple[_Part, bytes]] = []
     for part in _parts(transcript, until):
         image = None if part.call_id in kept else _image_of(form, part.value)

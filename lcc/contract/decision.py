@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from lcc.contract.reasons import Reason
+from lcc.transcript import Path
 
 Action = Literal["keep", "trim", "drop", "dedupe", "replace"]
 Source = Literal["pin", "rules", "jev", "laya", "fail_safe"]
@@ -124,6 +125,19 @@ class Drop:
     reason: Reason
     source: Source = "rules"
     verdict: Verdict | None = None
+
+
+class InputNote(NamedTuple):
+    """One string of a call's input that became ``note``; ``path`` is where it stands within the input.
+
+    ``sha256`` (64 hex digits) and ``chars`` are those of the string that went.
+    """
+
+    path: Path
+    note: str
+    proof: FileOnDisk | InStash
+    sha256: str
+    chars: int
 
 
 Decision: TypeAlias = Keep | Pointer | Trim | Drop

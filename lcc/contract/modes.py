@@ -12,7 +12,7 @@ from lcc.contract.reasons import Reason
 
 Provider = Literal["jev", "laya", "auto", "rules"]
 JudgeName = Literal["jev", "laya"]
-RulesMode = Literal["lossless", "recoverable", "stashed", "lossy"]
+RulesMode = Literal["lossless", "recoverable", "stashed", "lossy", "auto"]
 Guarantee = Literal["lossless", "recoverable", "stashed", "judged", "partial", "none"]
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
@@ -45,6 +45,7 @@ class _Modes(TypedDict):
     recoverable: Mode
     stashed: Mode
     lossy: Mode
+    auto: Mode
 
 
 MODES: _Modes = {
@@ -55,6 +56,9 @@ MODES: _Modes = {
         Promise("recoverable", reasons.RECOVERABLE_VERIFICATION_FAILED), reads_files=True, stashes=False, live=True
     ),
     "stashed": Mode(Promise("stashed", reasons.STASHED_VERIFICATION_FAILED), reads_files=True, stashes=True, live=True),
+    "auto": Mode(  # the ladder: `stashed` and then inputs, or `recoverable` where nothing can be recalled
+        Promise("stashed", reasons.STASHED_VERIFICATION_FAILED), reads_files=True, stashes=True, live=True
+    ),
     "lossy": Mode(None, reads_files=False, stashes=False, live=False),  # it failed its audits
 }
 """Each mode's row, by its name."""

@@ -6,6 +6,7 @@ The forms are in use by other programs and never change (the report-format page;
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 VERIFIED = "; content verified on disk at compaction time"
@@ -21,8 +22,10 @@ _NOTE = re.compile(
     rf"|\[removed: re-read (?P<path>[^\n]+?)(?: \(lines (?P<lines>{_LINES})\))? to recover"
     rf"(?P<verified>{re.escape(VERIFIED)})?\]"
     r"|\[removed: re-run `(?P<command>[^`\n]+)` to recover\]"
-    r"|\[removed: (?P<tokens>[0-9]+) tokens · lcc recall (?P<sha>[0-9a-f]{12})\]"
+    r"|\[removed: (?P<tokens>[0-9]+) tokens · lcc recall (?P<sha>[0-9a-f]{12,64})\]"
 )
+_EXCERPT = re.compile(r"\[it holds: (?P<tokens>[^\s\[\]]+(?: [^\s\[\]]+)*)\]")
+_TOKEN = re.compile(r"[^\s\[\]]+")
 _ID_ONLY = re.compile(_ID)
 _ENDS_LIKE_LINES = re.compile(r" \(lines [0-9]+-[0-9]+\)\Z")
 _LONGEST_POINTED = 4096  # characters of a path or command; no system opens a longer path
@@ -40,7 +43,9 @@ class Note(NamedTuple):
     lines: tuple[int, int] | None = None
     verified: bool = False
     text: str = ""
-    """The note as it stands."""
+    """The note as it stands, with its excerpt."""
+    excerpt: tuple[str, ...] = ()
+    """Tokens of the removed output, word for word, that stand behind a note of the stash."""
 
 
 def identical_note(text_id: str) -> str | None:
@@ -71,6 +76,15 @@ def stash_note(tokens: int, sha256: str) -> str:
     return f"[removed: {tokens} tokens · lcc recall {sha256[:12]}]"
 
 
+def excerpt_line(tokens: Sequence[str]) -> str:
+    """What stands behind a note of the stash: a line break and the tokens; "" without any that can be written.
+
+    A token with a blank or a square bracket in it, or that cannot be printed, cannot be written.
+    """
+    fit = [token for token in tokens if token and _TOKEN.fullmatch(token) and token.isprintable()]
+    return f"\n[it holds: {' '.join(fit)}]" if fit else ""
+
+
 def trim_note(dropped: int, tool: str) -> str:
     """The line that says how many characters of which tool's output a trim took away; it is no pointer."""
     name = "".join(c if c.isprintable() else "?" for c in tool)
@@ -81,13 +95,19 @@ def find_note(text: str) -> Note | None:
     """The note that ``text`` is, or begins with when only a client reminder or a last newline follows it."""
     if not text.startswith("["):
         return None
-    head = text
+    head, excerpt = text, None
     if len(text) > _LONGEST_NOTE or "\n" in text:
-        head, _, _ = text[:_LONGEST_NOTE].partition("\n")
-        if len(text) > len(head) + 1 and not reminder_follows(text, len(head)):
+        head, _, rest = text[:_LONGEST_NOTE].partition("\n")
+        excerpt = _EXCERPT.fullmatch(rest)
+        if excerpt is None and len(text) > len(head) + 1 and not reminder_follows(text, len(head)):
             return None
     match = _NOTE.fullmatch(head)
-    return _note_of(match, head) if match else None
+    if match is None:
+        return None
+    note = _note_of(match, head)
+    if excerpt is None:
+        return note
+    return note._replace(text=text, excerpt=tuple(excerpt["tokens"].split(" "))) if note.kind == "stash" else None
 
 
 def reminder_follows(text: str, position: int) -> bool:

@@ -54,7 +54,8 @@ _PROVIDER = Option(
 )
 _LIVE_MODES_WORDS = (
     "What the rules may take. lossless: repeats; recoverable: also file reads, proven on disk; stashed: also old "
-    "outputs, put into the stash first."
+    "outputs, put into the stash first; auto: the ladder, which goes on from stashed to the inputs of old calls where "
+    "that does not free enough."
 )
 _RULES_MODE = Option(
     f"{_LIVE_MODES_WORDS} lossy (experimental): what is taken for stale or long, without a proof.",
@@ -64,8 +65,8 @@ _RULES_MODE = Option(
     in_mcp=True,
     form=Form(
         "Rules mode",
-        "recoverable: repeats, and file reads proven on disk. lossless: repeats only. "
-        "stashed: also old outputs, kept in the stash first.",
+        "auto: what is least likely to be needed again, each with a proven way back. recoverable: repeats, and file "
+        "reads proven on disk. lossless: repeats only. stashed: also old outputs, kept in the stash first.",
     ),
 )
 
@@ -83,6 +84,40 @@ class PassOptions:
     ] = ""
     provider: Annotated[Provider, _PROVIDER] = "auto"
     rules_mode: Annotated[RulesMode, _RULES_MODE] = "lossless"
+    target: Annotated[
+        float | None,
+        Option(
+            "How far the context is to come down: a share of the window (up to 1), or tokens. Without it goes what is "
+            "not likely to be needed again.",
+            low=0,
+            needs="rules",
+            flag="--target",
+            in_config=True,
+            in_mcp=True,
+        ),
+    ] = None
+    inputs: Annotated[
+        bool,
+        Option(
+            "Of auto: where results do not free enough, take long inputs of old calls too.",
+            needs="rules",
+            flag="--no-inputs",
+            flag_help="Of auto: leave the inputs of old calls alone.",
+            in_config=True,
+            in_mcp=True,
+        ),
+    ] = True
+    stash: Annotated[
+        bool,
+        Option(
+            "Of auto: put into the stash what nothing else gives back; off: take only that.",
+            needs="rules",
+            flag="--no-stash",
+            flag_help="Of auto: put nothing into the stash.",
+            in_config=True,
+            in_mcp=True,
+        ),
+    ] = True
     workspace_root: Annotated[
         str | None,
         Option(

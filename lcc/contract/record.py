@@ -18,6 +18,7 @@ from lcc.contract.decision import (
     Drop,
     FileByTranscript,
     FileOnDisk,
+    InputNote,
     InStash,
     Keep,
     KeptLater,
@@ -25,7 +26,8 @@ from lcc.contract.decision import (
     Source,
     Trim,
 )
-from lcc.transcript import Json, Pair
+from lcc.contract.notes import find_note
+from lcc.transcript import Json, Pair, input_with
 
 _SUBJECT_CHARS = 120
 _SUBJECT_KEYS = (
@@ -45,6 +47,25 @@ _SUBJECT_KEYS = (
 )
 
 
+class DiskRecord(TypedDict):
+    """The file that was read for the proof: as named, as resolved, and the sha256 of all of its bytes."""
+
+    path: str
+    real: str
+    sha256: str
+
+
+class InputNoteRecord(TypedDict):
+    """One string of the call's input that became a note: where it stood in the input, and what went."""
+
+    path: list[str | int]
+    note: str
+    sha256: str
+    chars: Count
+    recoverability_check: Literal["disk", "stash"]
+    disk: NotRequired[DiskRecord]
+
+
 class _About(TypedDict):
     """What every record says of its call and of the decision."""
 
@@ -58,6 +79,12 @@ class _About(TypedDict):
     subject: str | None
     chars: Count
     chars_after: Count
+    points: float | None
+    """How likely the result is needed again, where that was asked: the sum of the table in `lcc.relevance.need`."""
+    why: str | None
+    """The same in one line of words."""
+    inputs: list[InputNoteRecord] | None
+    """What became of the call's input, where something of it went."""
     parts: NotRequired[list[PartRecord]]
     """Where the result is several parts and a pointer stands for one at least: what became of each of its texts."""
 
@@ -96,14 +123,6 @@ class StashRecovery(TypedDict):
     """Recall the object ``sha256`` from the stash."""
 
     kind: Literal["stash"]
-    sha256: str
-
-
-class DiskRecord(TypedDict):
-    """The file that was read for the proof: as named, as resolved, and the sha256 of all of its bytes."""
-
-    path: str
-    real: str
     sha256: str
 
 
@@ -174,6 +193,8 @@ class StashReplaceRecord(_Replace):
     recover: StashRecovery
     recoverability_check: Literal["stash"]
     stash: StashRecord
+    excerpt: list[str] | None
+    """Words of the result that stand behind its note."""
 
 
 ReplaceRecord: TypeAlias = DiskReplaceRecord | ProxyReplaceRecord | CommandReplaceRecord | StashReplaceRecord
@@ -222,6 +243,9 @@ def decision_record(pair: Pair, decision: Keep | Trim | Drop) -> PlainRecord:
         "subject": subject(use.input),
         "chars": chars,
         "chars_after": chars_after,
+        "points": None,
+        "why": None,
+        "inputs": None,
     }
 
 
@@ -237,7 +261,7 @@ def pointer_record(pair: Pair, pointer: Pointer, removed: Removed) -> DedupeReco
             "note": pointer.note,
             "removed": removed.record(),
         }
-    return _replace_record(pair.use.id, pointer.note, pointer.proof, about, removed.record())
+    return _replace_record(pair.use.id, pointer, pointer.proof, about, removed.record())
 
 
 def parts_record(
@@ -287,11 +311,12 @@ def _part_record(text: Pair, decision: Keep | Pointer, removed: Removed | None) 
 
 def _replace_record(
     call: str,
-    note: str,
+    pointer: Pointer,
     proof: FileOnDisk | FileByTranscript | CommandAgain | InStash,
     about: _About,
     removed: RemovedRecord,
 ) -> ReplaceRecord:
+    note = pointer.note
     if isinstance(proof, FileOnDisk):
         return {
             "id": call,
@@ -331,6 +356,7 @@ def _replace_record(
         "recover": {"kind": "stash", "sha256": proof.sha256},
         "recoverability_check": "stash",
         "stash": {"sha256": proof.sha256, "tokens": proof.tokens, "bytes": proof.size},
+        "excerpt": list(found.excerpt) if (found := find_note(pointer.text)) and found.excerpt else None,
         "removed": removed,
     }
 
@@ -354,6 +380,9 @@ def _about(pair: Pair, pointer: Pointer) -> _About:
         "subject": subject(use.input),
         "chars": size + len(pair.result.text),
         "chars_after": size + len(pointer.text),
+        "points": None,
+        "why": None,
+        "inputs": None,
     }
 
 
@@ -385,3 +414,24 @@ def subject(value: Json) -> str | None:
     line = " ".join(value[: 4 * _SUBJECT_CHARS].split())
     line = "".join(c if c.isprintable() else "�" for c in line)
     return line if len(line) <= _SUBJECT_CHARS else line[: _SUBJECT_CHARS - 1] + "…"
+
+
+def add_inputs(record: Record, pair: Pair, notes: Sequence[InputNote]) -> None:
+    """Say in ``record`` what became of the call's input, and count it."""
+    after = input_chars(input_with(pair.use.input, {note.path: note.note for note in notes}))
+    record["chars_after"] += after - input_chars(pair.use.input)
+    record["inputs"] = [_input_note(note) for note in notes]
+
+
+def _input_note(note: InputNote) -> InputNoteRecord:
+    found: InputNoteRecord = {
+        "path": list(note.path),
+        "note": note.note,
+        "sha256": note.sha256,
+        "chars": note.chars,
+        "recoverability_check": "stash",
+    }
+    if isinstance(note.proof, FileOnDisk):
+        found["recoverability_check"] = "disk"
+        found["disk"] = {"path": note.proof.named, "real": note.proof.real, "sha256": note.proof.sha256}
+    return found

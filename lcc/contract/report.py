@@ -37,6 +37,14 @@ class CacheCostRecord(TypedDict):
     advice: str
 
 
+class RungRecord(TypedDict):
+    """What one rung of `auto` did: how many results or strings of inputs went, and the characters that they freed."""
+
+    rung: Literal["results", "inputs"]
+    replaced: Count
+    chars: Count
+
+
 class Report(TypedDict):
     """The report, every key of it."""
 
@@ -46,6 +54,8 @@ class Report(TypedDict):
     provider_requested: Provider
     provider_used: str
     rules_mode: RulesMode | None
+    rules_mode_requested: RulesMode | None
+    rungs: list[RungRecord] | None
     lossless_violations: list[str] | None
     recoverability_check: FileCheck | None
     stash_dir: str | None
@@ -126,6 +136,8 @@ class PassFacts:
     token_count_method: str
     rules_mode: RulesMode | None = None
     """The rules that were run; None where only a judge decided."""
+    rules_mode_requested: RulesMode | None = None
+    rungs: list[RungRecord] | None = None
     lossless_violations: Sequence[str] | None = None
     recoverability_check: FileCheck | None = None
     stash_dir: str | None = None
@@ -155,6 +167,8 @@ def build_report(facts: PassFacts) -> Report:
         "provider_requested": options.provider,
         "provider_used": facts.provider_used,
         "rules_mode": facts.rules_mode,
+        "rules_mode_requested": facts.rules_mode_requested,
+        "rungs": facts.rungs,
         "lossless_violations": None if facts.lossless_violations is None else list(facts.lossless_violations),
         "recoverability_check": facts.recoverability_check,
         "stash_dir": facts.stash_dir,

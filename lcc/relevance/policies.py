@@ -7,11 +7,12 @@ holds. A judge decides alone, or, with a rules mode that can prove, only about w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from lcc.contract.decision import Decision, Drop, FileByTranscript, InStash, Keep, Pointer, Trim
+from lcc.contract.decision import Decision, Drop, FileByTranscript, InputNote, InStash, Keep, KeptLater, Pointer, Trim
 from lcc.contract.modes import MODES, Guarantee, Promise, RulesMode
 from lcc.contract.options import PassOptions
 from lcc.contract.reasons import (
@@ -24,10 +25,13 @@ from lcc.contract.reasons import (
     ReasonAbout,
 )
 from lcc.contract.report import JudgeFacts
-from lcc.relevance.evidence.guards import Guards
+from lcc.relevance.choice import Choice, Scored, StashedReason, choose
+from lcc.relevance.evidence.guards import Guards, guards_of
+from lcc.relevance.ladder import Load, Rung, load_of
 from lcc.relevance.ports import Ports
 from lcc.relevance.reading.calls import FileRead
 from lcc.relevance.reading.headers import is_only_header
+from lcc.relevance.transcript_inputs import input_changes, input_notes, input_violations
 from lcc.relevance.transcript_lossless import NO_SUPERSEDER, LaterOutputs, Output, lossless_violations
 from lcc.relevance.transcript_recoverable import Surroundings, recoverable_decisions, recoverable_violations
 from lcc.relevance.verification import Violation
@@ -35,6 +39,7 @@ from lcc.transcript import Edits, Message, Pair, Transcript, apply_edits
 
 if TYPE_CHECKING:
     from lcc.judge import DecisionCache
+    from lcc.relevance.transcript_stashed import ToStash
     from lcc.stash import Stash
     from lcc.tokens import TokenEstimator
 
@@ -59,6 +64,10 @@ class Session:
     """The calls that no guard keeps whole, nor any text of their results."""
     texts: tuple[Pair, ...]
     """The texts of results that no guard keeps whole, each as a pair of its own."""
+    asked: RulesMode
+    """The mode that was asked for; `auto` is resolved in ``options``."""
+    warnings: tuple[str, ...] = ()
+    """What went wrong on a rung that was given up."""
 
     @property
     def reads(self) -> Mapping[str, FileRead]:
@@ -69,6 +78,12 @@ class Session:
         """Those of ``pairs`` that no guard keeps."""
         kept = self.guards.kept
         return [pair for pair in pairs if pair.use.id not in kept]
+
+    def on_recoverable(self, warnings: tuple[str, ...]) -> Session:
+        """The same session for `recoverable`, where the stash took nothing."""
+        options = replace(self.options, rules_mode="recoverable")
+        facts = replace(self.guards.facts, options=options)
+        return replace(self, options=options, stash=None, stash_folder=None, guards=guards_of(facts), warnings=warnings)
 
     def surroundings(self) -> Surroundings:
         """What the recoverable rules look at beside each candidate."""
@@ -102,6 +117,12 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     messages: tuple[Message, ...] | None = None
     """What these decisions make of the transcript, where that has been made and verified already."""
+    inputs: Mapping[str, tuple[InputNote, ...]] = field(default_factory=dict)
+    """The strings of inputs that became notes, by call id."""
+    scored: Mapping[str, Scored] = field(default_factory=dict)
+    """How likely each result is needed again, where that was asked."""
+    rungs: tuple[Rung, ...] | None = None
+    """What each rung of `auto` did; None for every other mode."""
 
 
 def decide(session: Session) -> Outcome:
@@ -123,8 +144,10 @@ def decide(session: Session) -> Outcome:
     return _decide_by_proof(session, promise)
 
 
-def edits_of(decisions: Mapping[str, Decision]) -> Edits:
-    """What the decisions change in the transcript."""
+def edits_of(
+    decisions: Mapping[str, Decision], inputs: Mapping[str, Sequence[InputNote]] = MappingProxyType({})
+) -> Edits:
+    """What the decisions, and the notes in ``inputs``, change in the transcript."""
     texts: dict[str, str] = {}
     dropped: list[str] = []
     for text_id, decision in decisions.items():
@@ -134,27 +157,29 @@ def edits_of(decisions: Mapping[str, Decision]) -> Edits:
             dropped.append(text_id)
         else:
             texts[text_id] = decision.text
-    return Edits(texts, frozenset(dropped))
+    return Edits(texts, frozenset(dropped), input_changes(inputs))
 
 
 def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
     mode = MODES[session.options.rules_mode]
     around = session.surroundings() if mode.reads_files else None
     recoverable = _by_recovery(session, session.texts, around) if around else {}
-    decisions = _walk_back(session, recoverable)
+    load = load_of(session.transcript.messages, session.options, session.ports) if mode.stashes else Load(0, None)
+    choice = _choice(session, load) if mode.stashes else None
+    decisions = _walk_back(session, recoverable, choice)
     warnings: tuple[str, ...] = ()
     if mode.stashes:
-        from lcc.relevance.transcript_stashed import stash_kept, write_warnings
+        from lcc.relevance.transcript_stashed import stash_decisions, write_warnings
 
-        estimate, failed = session.tokens.estimate, session.guards.facts.errors
-        stashed = stash_kept(
-            session.transcript, session.unguarded(session.texts), failed, decisions, estimate, session.stash
-        )
+        stashed = stash_decisions(_to_stash(session, choice, decisions), session.stash)
         decisions.update(stashed)
         warnings = write_warnings(stashed)
-    messages = apply_edits(session.transcript, edits_of(decisions))
-    violations = _verify(session, decisions, messages)
-    _revert(decisions, violations, promise.broken)
+        if warnings and session.asked == "auto":
+            return decide(session.on_recoverable(warnings))
+    inputs = _inputs_that_go(session, load, decisions) if session.asked == "auto" and mode.stashes else {}
+    messages = apply_edits(session.transcript, edits_of(decisions, inputs))
+    violations = _verify(session, decisions, inputs, messages)
+    _revert(decisions, inputs, violations, promise.broken)
     reason = promise.broken if violations else STASH_WRITE_FAILED if warnings else None
     return Outcome(
         decisions,
@@ -165,8 +190,11 @@ def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
         recoverability_check=_check_name(around) if around else None,
         degraded=reason is not None,
         degradation_reason=reason or (None if decisions else NO_CANDIDATES),
-        warnings=warnings,
+        warnings=(*session.warnings, *warnings),
         messages=None if violations else messages,
+        inputs=inputs,
+        scored=choice.scored if choice else {},
+        rungs=_rungs(session, decisions, inputs) if session.asked == "auto" else None,
     )
 
 
@@ -267,12 +295,85 @@ def _by_recovery(session: Session, candidates: Sequence[Pair], around: Surroundi
     return decisions
 
 
-def _walk_back(session: Session, recoverable: Mapping[str, Decision]) -> dict[str, Decision]:
-    """From the newest text of a result to the oldest: point at a kept later one, else at the file, else keep."""
+def _all_texts(session: Session) -> list[Pair]:
+    """Every text of every result, each as a pair of its own, in order."""
+    return [text for pair in session.pairs for text in pair.texts()]
+
+
+def _choice(session: Session, load: Load) -> Choice:
+    """What goes by its score, among what no guard keeps."""
+    facts = session.guards.facts
+    texts = _all_texts(session)
+    return choose(session.transcript.messages, texts, session.guards.kept, facts.reads, facts.errors, load.to_free)
+
+
+def _to_stash(session: Session, choice: Choice | None, decisions: Mapping[str, Decision]) -> list[ToStash]:
+    """What was chosen and has no other proof."""
+    if choice is None:
+        return []
+    from lcc.relevance.transcript_stashed import ToStash
+
+    found = []
+    for pair in session.texts:
+        text_id, text = pair.text_id, pair.result.text
+        reason = choice.chosen.get(text_id)
+        if reason is not None and isinstance(decisions.get(text_id), Keep):
+            tokens = session.tokens.estimate(text, pair.use.tool)
+            found.append(ToStash(text_id, text, reason, tokens, choice.scored[text_id].need.excerpt))
+    return found
+
+
+def _freed_by_results(session: Session, decisions: Mapping[str, Decision]) -> tuple[int, int]:
+    """How many texts became pointers, and the characters that they freed."""
+    texts = {pair.text_id: pair.result.text for pair in _all_texts(session)}
+    pointers = {text_id: found for text_id, found in decisions.items() if isinstance(found, Pointer)}
+    return len(pointers), sum(len(texts[text_id]) - len(found.text) for text_id, found in pointers.items())
+
+
+def _inputs_that_go(
+    session: Session, load: Load, decisions: Mapping[str, Decision]
+) -> dict[str, tuple[InputNote, ...]]:
+    """The second rung, where the first did not free enough."""
+    _, freed = _freed_by_results(session, decisions)
+    to_free = load.still_to_free(freed, session.options.min_reduction)
+    if to_free is None or not session.options.inputs:
+        return {}
+    form = session.transcript.format
+    facts = session.guards.facts
+    # What only says what became of a result says nothing of the input.
+    kept = {call_id for call_id, reason in session.guards.kept.items() if facts.standing.get(call_id) is not reason}
+    folders = (session.transcript.cwd, session.options.workspace_root)
+    return input_notes(
+        [pair for pair in session.pairs if form.input_path(pair.use) is not None],
+        kept | facts.errors,
+        len(session.transcript.messages),
+        session.tokens.estimate,
+        session.stash,
+        folders=folders if session.surroundings().asks_disk else None,
+        to_free=to_free,
+    )
+
+
+def _rungs(
+    session: Session, decisions: Mapping[str, Decision], inputs: Mapping[str, Sequence[InputNote]]
+) -> tuple[Rung, ...]:
+    """What each rung did in the end."""
+    pointers, freed = _freed_by_results(session, decisions)
+    notes = [note for of_call in inputs.values() for note in of_call]
+    in_inputs = Rung("inputs", len(notes), sum(note.chars - len(note.note) for note in notes))
+    return (Rung("results", pointers, freed), *((in_inputs,) if notes else ()))
+
+
+def _walk_back(session: Session, recoverable: Mapping[str, Decision], choice: Choice | None) -> dict[str, Decision]:
+    """From the newest text of a result to the oldest: point at a kept later one, else at the file, else keep.
+
+    With a choice only what was chosen is pointed at a file, and what was chosen is no target of a pointer: it goes.
+    """
     eligible = {pair.text_id for pair in session.texts}
-    texts = (text for pair in session.pairs for text in pair.texts())
-    outputs = {pair.text_id: _output(pair) for pair in texts if _may_be_pointed_at(session, pair)}
+    outputs = {pair.text_id: _output(pair) for pair in _all_texts(session) if _may_be_pointed_at(session, pair)}
     later = LaterOutputs(output for text_id, output in outputs.items() if text_id in eligible)
+    kept: Mapping[str, Reason] = choice.kept if choice is not None else {}
+    chosen: Mapping[str, StashedReason] = choice.chosen if choice is not None else {}
     decisions: dict[str, Decision] = {}
     for message in reversed(session.transcript.messages):
         for result in reversed(message.tool_results):
@@ -282,11 +383,17 @@ def _walk_back(session: Session, recoverable: Mapping[str, Decision]) -> dict[st
                     continue
                 if text_id in eligible:
                     decision = later.find(output) or recoverable.get(text_id, NO_SUPERSEDER)
+                    if text_id in kept and not _points_at_kept(decision):
+                        decision = Keep(kept[text_id])
                     decisions[text_id] = decision
-                    if not isinstance(decision, Keep):
+                    if not isinstance(decision, Keep) or text_id in chosen:
                         continue
                 later.keep(output)
     return decisions
+
+
+def _points_at_kept(decision: Decision) -> bool:
+    return isinstance(decision, Pointer) and isinstance(decision.proof, KeptLater)
 
 
 def _may_be_pointed_at(session: Session, pair: Pair) -> bool:
@@ -301,7 +408,12 @@ def _output(pair: Pair) -> Output:
     return Output(pair.text_id, pair.use.tool, pair.result.text, bool(pair.result.is_error))
 
 
-def _verify(session: Session, decisions: Mapping[str, Decision], compacted: Sequence[Message]) -> list[Violation]:
+def _verify(
+    session: Session,
+    decisions: Mapping[str, Decision],
+    inputs: Mapping[str, Sequence[InputNote]],
+    compacted: Sequence[Message],
+) -> list[Violation]:
     """What the mode's own verification says of ``compacted``, the messages that these decisions make."""
     original = session.transcript.messages
     if not MODES[session.options.rules_mode].reads_files:
@@ -312,15 +424,23 @@ def _verify(session: Session, decisions: Mapping[str, Decision], compacted: Sequ
         if isinstance(decision, Pointer) and isinstance(decision.proof, InStash)
     }
     allow = session.options.allow_command_pointers
-    found = recoverable_violations(original, compacted, allow_command_pointers=allow, stashed=stashed)
+    changed = input_changes(inputs)
+    found = recoverable_violations(original, compacted, allow_command_pointers=allow, stashed=stashed, inputs=changed)
     if stashed:
         from lcc.relevance.transcript_stashed import stashed_violations
 
-        found += stashed_violations(original, compacted, session.stash)
+        found += stashed_violations(original, compacted, session.stash, changed)
+    if inputs:
+        found += input_violations(session.pairs, inputs, session.stash)
     return found
 
 
-def _revert(decisions: dict[str, Decision], violations: Sequence[Violation], reason: Reason) -> None:
+def _revert(
+    decisions: dict[str, Decision],
+    inputs: dict[str, tuple[InputNote, ...]],
+    violations: Sequence[Violation],
+    reason: Reason,
+) -> None:
     """Keep what the violations concern; one that concerns no single call keeps everything."""
     if not violations:
         return
@@ -330,3 +450,5 @@ def _revert(decisions: dict[str, Decision], violations: Sequence[Violation], rea
     for call_id, decision in decisions.items():
         if not isinstance(decision, Keep) and (everything or call_id in concerned):
             decisions[call_id] = keep
+    for call_id in [call_id for call_id in inputs if everything or call_id in concerned]:
+        del inputs[call_id]

@@ -34,6 +34,12 @@ class Ports:
     """The HTTP client that a judge is asked with, fetched when one is; None: one of the pass's own."""
     deadline: float | None = None
     """`time.monotonic` value after which a judge is no longer waited for."""
+    can_recall: bool = True
+    """Whether who reads the notes has a way to follow those of the stash; without one `auto` writes none."""
+    context_tokens: int | None = None
+    """Tokens that the context holds, where the client says so; None: estimated."""
+    window_tokens: int | None = None
+    """Tokens that the session's window has; None: not known."""
     progress: Callable[[int, int], None] | None = None
     """Called with the judge's answered and total requests."""
 

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from lcc.contract.decision import Decision, Drop, FileOnDisk, InStash, Keep, KeptLater, Pointer, Trim
-from lcc.contract.modes import MODES
+from lcc.contract.decision import Decision, Drop, FileOnDisk, InputNote, InStash, Keep, KeptLater, Pointer, Trim
+from lcc.contract.modes import MODES, RulesMode
 from lcc.contract.options import PassOptions
 from lcc.contract.reasons import DUPLICATE_TOOL_USE_ID, KEEP_DISK_CHANGED_BEFORE_EMIT, OUTPUT_LINES_OF_LATER
-from lcc.contract.record import Record, Removed, decision_record, parts_record, pointer_record
-from lcc.contract.report import PassFacts, Report, RootSource, build_report
+from lcc.contract.record import Record, Removed, add_inputs, decision_record, parts_record, pointer_record
+from lcc.contract.report import PassFacts, Report, RootSource, RungRecord, build_report
 from lcc.contract.request import TranscriptCompactionRequest
 from lcc.relevance.evidence.disk import changed_files
 from lcc.relevance.evidence.guards import GuardFacts, guards_of
+from lcc.relevance.ladder import Rung, on_rung
+from lcc.relevance.need import why
 from lcc.relevance.policies import Outcome, Session, decide, edits_of
 from lcc.relevance.ports import Ports
 from lcc.relevance.reading.calls import file_read_of, file_reads
@@ -92,32 +94,39 @@ def run_pass(
     """
     started = time.perf_counter()
     with without_collector():
-        session = _session_of(transcript, options, ports or Ports())
+        ports = ports or Ports()
+        session = _session_of(transcript, on_rung(options, ports), ports, options.rules_mode)
         outcome = decide(session)
         pins, whole = session.guards.facts.pins, session.guards.whole
         decisions: dict[str, Decision] = {
             call_id: Keep(reason, "pin" if call_id in pins else "rules") for call_id, reason in whole.items()
         }
         decisions.update(outcome.decisions)
+        inputs = dict(outcome.inputs)
     while True:
         with without_collector():
-            result = _result(session, outcome, decisions, started, root_source)
+            result = _result(session, outcome, decisions, inputs, started, root_source)
         answer = emit(result)
         claims = {
             call_id: decision.proof
             for call_id, decision in decisions.items()
             if isinstance(decision, Pointer) and isinstance(decision.proof, FileOnDisk)
         }
-        changed = changed_files({(proof.named, proof.sha256) for proof in claims.values()})
+        written = [note.proof for notes in inputs.values() for note in notes if isinstance(note.proof, FileOnDisk)]
+        changed = changed_files({(proof.named, proof.sha256) for proof in (*claims.values(), *written)})
         if not changed:
             return answer
         for call_id, proof in claims.items():
             if proof.named in changed:
                 decisions[call_id] = CHANGED_BEFORE_EMIT
+        for call_id, notes in inputs.items():
+            inputs[call_id] = tuple(
+                note for note in notes if not (isinstance(note.proof, FileOnDisk) and note.proof.named in changed)
+            )
         outcome = replace(outcome, messages=None)
 
 
-def _session_of(transcript: Transcript, options: PassOptions, ports: Ports) -> Session:
+def _session_of(transcript: Transcript, options: PassOptions, ports: Ports, asked: RulesMode) -> Session:
     root = options.workspace_root
     if root is not None and not os.path.isabs(root):
         options = replace(options, workspace_root=os.path.abspath(root))
@@ -132,20 +141,21 @@ def _session_of(transcript: Transcript, options: PassOptions, ports: Ports) -> S
     texts = tuple(text for pair in open_pairs for text in pair.texts() if text.text_id not in guards.whole)
     guarded = {pair.use.id for pair in open_pairs for text in pair.texts() if text.text_id in guards.whole}
     candidates = tuple(pair for pair in open_pairs if pair.use.id not in guarded)
-    return Session(transcript, options, ports, stash, folder, tokens, pairs, guards, candidates, texts)
+    return Session(transcript, options, ports, stash, folder, tokens, pairs, guards, candidates, texts, asked)
 
 
 def _result(
     session: Session,
     outcome: Outcome,
     decisions: Mapping[str, Decision],
+    inputs: Mapping[str, tuple[InputNote, ...]],
     started: float,
     root_source: RootSource | None,
 ) -> TranscriptCompactionResult:
-    edits = edits_of(decisions)
+    edits = edits_of(decisions, inputs)
     messages = apply_edits(session.transcript, edits) if outcome.messages is None else outcome.messages
-    records = list(_records(session, decisions))
-    tokens_before, tokens_after = _count_tokens(session, records, decisions)
+    records = list(_records(session, outcome, decisions, inputs))
+    tokens_before, tokens_after = _count_tokens(session, records, decisions, inputs)
     cost = cache_cost(session.transcript, edits, session.tokens, tokens_before=tokens_before, tokens_after=tokens_after)
     root = session.options.workspace_root
     if root is not None and root_source is None and MODES[session.options.rules_mode].reads_files:
@@ -158,6 +168,8 @@ def _result(
         provider_used=outcome.provider_used,
         semantic_guarantee=outcome.semantic_guarantee,
         rules_mode=outcome.rules_mode,
+        rules_mode_requested=session.asked if outcome.rules_mode is not None else None,
+        rungs=None if outcome.rungs is None else [_rung_record(rung) for rung in outcome.rungs],
         lossless_violations=outcome.violations,
         recoverability_check=outcome.recoverability_check,
         stash_dir=None if session.stash_folder is None else str(session.stash_folder),
@@ -177,19 +189,36 @@ def _result(
     return TranscriptCompactionResult(session.transcript, messages, edits, build_report(facts), images)
 
 
-def _records(session: Session, decisions: Mapping[str, Decision]) -> Iterator[Record]:
+def _records(
+    session: Session,
+    outcome: Outcome,
+    decisions: Mapping[str, Decision],
+    inputs: Mapping[str, Sequence[InputNote]],
+) -> Iterator[Record]:
     """A record for every call with its result, in call order; then the calls whose id is not theirs alone."""
     for pair in session.pairs:
         decision = decisions.get(pair.use.id)
+        record: Record
         if decision is None:
-            yield parts_record(pair, _decided_texts(pair, decisions))
+            record = parts_record(pair, _decided_texts(pair, decisions))
         elif isinstance(decision, Pointer):
-            yield pointer_record(pair, decision, _removed(pair, decision))
+            record = pointer_record(pair, decision, _removed(pair, decision))
         else:
-            yield decision_record(pair, decision)
+            record = decision_record(pair, decision)
+        scored = outcome.scored.get(pair.use.id)
+        if scored is not None:
+            record["points"], record["why"] = round(scored.need.points, 3), why(scored.need)
+        notes = inputs.get(pair.use.id)
+        if notes:
+            add_inputs(record, pair, notes)
+        yield record
     if session.transcript.duplicates:
         for pair in _duplicate_pairs(session.transcript):
             yield decision_record(pair, DUPLICATE)
+
+
+def _rung_record(rung: Rung) -> RungRecord:
+    return {"rung": rung.name, "replaced": rung.replaced, "chars": rung.chars}
 
 
 def _decided_texts(pair: Pair, decisions: Mapping[str, Decision]) -> list[tuple[Pair, Keep | Pointer, Removed | None]]:
@@ -236,10 +265,16 @@ def _duplicate_pairs(transcript: Transcript) -> Iterator[Pair]:
                 yield Pair(use, result, index, result_index)
 
 
-def _count_tokens(session: Session, records: Sequence[Record], decisions: Mapping[str, Decision]) -> tuple[int, int]:
+def _count_tokens(
+    session: Session,
+    records: Sequence[Record],
+    decisions: Mapping[str, Decision],
+    inputs: Mapping[str, Sequence[InputNote]],
+) -> tuple[int, int]:
     """The tokens of the whole transcript before and after; estimated where they have not been counted yet."""
     tokens = session.tokens
-    before = removed = input_chars = dropped_chars = 0
+    before = removed = input_chars = 0
+    dropped_chars = sum(note.chars - len(note.note) for notes in inputs.values() for note in notes)
     for message in session.transcript.messages:
         if message.text:
             before += tokens.estimate(message.text)

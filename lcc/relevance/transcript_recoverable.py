@@ -38,8 +38,8 @@ from lcc.relevance.reading.commands import command_effect
 from lcc.relevance.reading.headers import comparable, header_length, is_json_output, is_only_header, still_runs
 from lcc.relevance.reading.rows import READ_LIMIT, begins_with_row, content_end, parse_rows
 from lcc.relevance.transcript_lossless import dedupe_note, dedupe_violations
-from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
-from lcc.transcript import Json, Message, Pair, ToolUse, parse_payload
+from lcc.relevance.verification import NO_INPUTS, Change, Violation, changed_results, untouched_violations
+from lcc.transcript import Json, Message, Pair, Path, ToolUse, parse_payload
 
 # What a client puts in or behind a command's output: where it cut, where it went, what it wants the model to know.
 _CLIENT_WORDS = re.compile(
@@ -284,9 +284,11 @@ def recoverable_violations(
     *,
     allow_command_pointers: bool = False,
     stashed: Mapping[str, str] | None = None,
+    inputs: Mapping[str, Mapping[Path, str]] = NO_INPUTS,
 ) -> list[Violation]:
-    """`verify_recoverable` over parsed messages; ``stashed`` are the new texts that another check answers for."""
-    found = untouched_violations(original, compacted)
+    """`verify_recoverable` over parsed messages; ``stashed`` are the new texts that another check answers for, and
+    ``inputs`` the strings of inputs that became notes."""
+    found = untouched_violations(original, compacted, inputs)
     if found:
         return found
     changes = list(changed_results(original, compacted))

@@ -8,42 +8,20 @@ from __future__ import annotations
 
 import errno
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from lcc.contract.decision import Decision, InStash, Keep, KeptLater, Pointer
-from lcc.contract.notes import find_note, stash_note
+from lcc.contract.decision import Decision, InStash, Keep, Pointer
+from lcc.contract.notes import excerpt_line, find_note, stash_note
 from lcc.contract.reasons import (
     SHORT_RESULT_KEPT_WHOLE,
     STASH_WRITE_FAILED,
     STASHED,
-    Reason,
 )
-from lcc.relevance.stash_policy import (
-    DEFAULT_POLICY,
-    ForStash,
-    StashChoice,
-    StashedReason,
-    StashPolicy,
-    choose_for_stash,
-)
-from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
+from lcc.relevance.choice import StashedReason
+from lcc.relevance.verification import NO_INPUTS, Change, Violation, changed_results, untouched_violations
 from lcc.stash import Stash, StashError, Stored, bytes_of_text
-from lcc.transcript import Json, Message, Pair, Transcript, parse_payload
-
-__all__ = [
-    "StashChoice",
-    "StashPolicy",
-    "ToStash",
-    "choose_for_stash",
-    "stash_decision",
-    "stash_decisions",
-    "stash_kept",
-    "stash_removed",
-    "stashed_violations",
-    "verify_stashed",
-    "write_warnings",
-]
+from lcc.transcript import Json, Message, Pair, Path, parse_payload
 
 
 class ToStash(NamedTuple):
@@ -53,40 +31,8 @@ class ToStash(NamedTuple):
     text: str
     reason: StashedReason
     tokens: int
-
-
-def stash_kept(
-    transcript: Transcript,
-    pairs: Sequence[Pair],
-    failed: Collection[str],
-    decisions: Mapping[str, Decision],
-    count_tokens: Callable[[str], int],
-    stash: Stash | None,
-    policy: StashPolicy = DEFAULT_POLICY,
-) -> dict[str, Decision]:
-    """New decisions for those of ``pairs`` that the recoverable rules kept and the stash may take.
-
-    ``pairs`` are the calls that no guard keeps, ``failed`` those that failed, ``decisions`` the rules' own. What a
-    kept-output note points at is not in the answer. With ``stash`` None nothing is written, and the decisions are
-    the same as if every write succeeded.
-    """
-    pointed_at = {
-        decision.proof.kept_at
-        for decision in decisions.values()
-        if isinstance(decision, Pointer) and isinstance(decision.proof, KeptLater)
-    }
-    kept = [pair for pair in pairs if isinstance(decisions.get(pair.text_id), Keep) and pair.text_id not in pointed_at]
-    choices = choose_for_stash(transcript, kept, failed, count_tokens, policy)
-    found: dict[str, Decision] = {
-        text_id: Keep(choice) for text_id, choice in choices.items() if isinstance(choice, Reason)
-    }
-    chosen = [
-        ToStash(pair.text_id, pair.result.text, choice.reason, choice.tokens)
-        for pair in kept
-        if isinstance(choice := choices[pair.text_id], ForStash)
-    ]
-    found.update(stash_decisions(chosen, stash))
-    return found
+    excerpt: tuple[str, ...] = ()
+    """Words of the text to keep beside the note."""
 
 
 def stash_removed(
@@ -101,7 +47,7 @@ def stash_decisions(chosen: Sequence[ToStash], stash: Stash | None) -> dict[str,
     """Store the texts together, and give each its decision: ``replace`` once it is safe, else ``keep``."""
     contents = [bytes_of_text(item.text) for item in chosen]
     shas = [hashlib.sha256(content).hexdigest() for content in contents]
-    notes = [stash_note(item.tokens, sha) for item, sha in zip(chosen, shas, strict=True)]
+    notes = [stash_note(item.tokens, sha) + excerpt_line(item.excerpt) for item, sha in zip(chosen, shas, strict=True)]
     shorter = [len(note) < len(item.text) for note, item in zip(notes, chosen, strict=True)]
     outcomes: list[Stored | OSError | None] = [None] * len(chosen)
     if stash is not None:
@@ -114,11 +60,6 @@ def stash_decisions(chosen: Sequence[ToStash], stash: Stash | None) -> dict[str,
         else Keep(SHORT_RESULT_KEPT_WHOLE)
         for index, item in enumerate(chosen)
     }
-
-
-def stash_decision(text: str, reason: StashedReason, tokens: int, stash: Stash | None) -> Decision:
-    """``stash_decisions`` for one text."""
-    return stash_decisions([ToStash("", text, reason, tokens)], stash)[""]
 
 
 def write_warnings(decisions: Mapping[str, Decision]) -> tuple[str, ...]:
@@ -140,10 +81,16 @@ def verify_stashed(original: Json, compacted: Json, stash: Stash) -> list[Violat
 
 
 def stashed_violations(
-    original: Sequence[Message], compacted: Sequence[Message], stash: Stash | None
+    original: Sequence[Message],
+    compacted: Sequence[Message],
+    stash: Stash | None,
+    inputs: Mapping[str, Mapping[Path, str]] = NO_INPUTS,
 ) -> list[Violation]:
-    """`verify_stashed` over parsed messages; with ``stash`` None each note's digits are checked alone."""
-    found = untouched_violations(original, compacted)
+    """`verify_stashed` over parsed messages; with ``stash`` None each note's digits are checked alone.
+
+    ``inputs`` are the strings of inputs that became notes, which another check answers for.
+    """
+    found = untouched_violations(original, compacted, inputs)
     if found:
         return found
     named: list[tuple[Change, str, bytes]] = []
@@ -157,6 +104,10 @@ def stashed_violations(
             found.append(Violation(change.id, "its note names other bytes than the ones that went"))
         elif change.after.text != note.text:
             found.append(Violation(change.id, "something stands behind its note"))
+        elif not all(token in change.before.text for token in note.excerpt):
+            found.append(Violation(change.id, "its excerpt holds what the output did not"))
+        elif len(change.after.text) >= len(change.before.text):
+            found.append(Violation(change.id, "its note is not shorter than what went"))
         else:
             named.append((change, sha256, content))
     if stash is not None and named:
@@ -184,4 +135,5 @@ def _decision(item: ToStash, size: int, sha256: str, note: str, outcome: Stored 
     if isinstance(outcome, OSError):
         name = errno.errorcode.get(outcome.errno or 0, type(outcome).__name__)
         return Keep(STASH_WRITE_FAILED(name))
-    return Pointer(InStash(sha256, item.tokens, size), STASHED(item.reason), note, note)
+    line = note.partition("\n")[0]
+    return Pointer(InStash(sha256, item.tokens, size), STASHED(item.reason), line, note)

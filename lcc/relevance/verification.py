@@ -6,10 +6,13 @@ that it checks (the seed's section 5: `verify_lossless`, `verify_recoverable`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
-from lcc.transcript import Json, Message, ToolResult, ToolUse
+from lcc.transcript import Json, Message, Path, ToolResult, ToolUse, input_with
+
+NO_INPUTS: Final[Mapping[str, Mapping[Path, str]]] = MappingProxyType({})
 
 
 class Violation(NamedTuple):
@@ -35,10 +38,15 @@ class Change(NamedTuple):
     """Where the text stands among all texts of results, from 0."""
 
 
-def untouched_violations(original: Sequence[Message], compacted: Sequence[Message]) -> list[Violation]:
+def untouched_violations(
+    original: Sequence[Message],
+    compacted: Sequence[Message],
+    inputs: Mapping[str, Mapping[Path, str]] = NO_INPUTS,
+) -> list[Violation]:
     """Every difference between the two that is no changed result text: messages, roles, texts, calls, inputs, flags.
 
-    Messages without any content do not count: they may be left out.
+    Messages without any content do not count: they may be left out. ``inputs`` are the strings that became notes, by
+    call id and path: they must stand there, and nothing else of the input may differ.
     """
     before = [m for m in original if m.text or m.tool_uses or m.tool_results]
     after = [m for m in compacted if m.text or m.tool_uses or m.tool_results]
@@ -50,7 +58,7 @@ def untouched_violations(original: Sequence[Message], compacted: Sequence[Messag
             continue
         if old.role != new.role or old.text != new.text:
             found.append(Violation(None, f"the role or text of message {index} changed"))
-        if [_call(use) for use in old.tool_uses] != [_call(use) for use in new.tool_uses]:
+        if [_call(use, inputs) for use in old.tool_uses] != [_call(use) for use in new.tool_uses]:
             found.append(Violation(None, f"a call of message {index} changed"))
         if [_outer(result) for result in old.tool_results] != [_outer(result) for result in new.tool_results]:
             found.append(Violation(None, f"the results of message {index} are not those of the same calls"))
@@ -75,8 +83,9 @@ def changed_results(original: Sequence[Message], compacted: Sequence[Message]) -
                 position += 1
 
 
-def _call(use: ToolUse) -> tuple[str, str, Json]:
-    return (use.id, use.tool, use.input)
+def _call(use: ToolUse, inputs: Mapping[str, Mapping[Path, str]] = NO_INPUTS) -> tuple[str, str, Json]:
+    changed = inputs.get(use.id)
+    return (use.id, use.tool, use.input if changed is None else input_with(use.input, changed))
 
 
 def _outer(result: ToolResult) -> tuple[str, bool | None, list[int]]:

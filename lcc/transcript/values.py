@@ -21,3 +21,15 @@ class TranscriptError(ValueError):
         super().__init__(f"{place}: {problem}" if place else problem)
         self.problem = problem
         self.place = place
+
+
+def value_in(value: Json, path: Path) -> Json:
+    """What stands at ``path`` within ``value``; None where nothing does."""
+    for step in path:
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value

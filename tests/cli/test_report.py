@@ -29,6 +29,7 @@ tool_calls_deduped tool_calls_replaced tool_calls_stashed decisions warnings
 """.split()
 OUR_KEYS = """
 tool_calls_unanswered images_stashed format session_id workspace_root workspace_root_source cache_cost
+rules_mode_requested rungs
 """.split()
 JUDGE_KEYS = """
 jev_model_requested jev_model_resolved threshold trim_threshold trim_head_chars calls state_tokens state_fit_stage
@@ -36,6 +37,7 @@ requests
 """.split()
 RECORD_KEYS = """
 id decision score keep_call keep_result source reason message_index tool subject chars chars_after
+points why inputs
 """.split()
 
 WAYS: list[tuple[str, ...]] = [
@@ -68,7 +70,7 @@ def test_the_keys_are_the_same_for_every_provider_and_mode(world: World, way: tu
 
 def _extra_keys(decision: str) -> list[str]:
     extra = {"dedupe": ["kept_at", "note", "removed"], "replace": ["note", "recover", "recoverability_check"]}
-    return extra.get(decision, []) + (["disk", "stash", "removed"] if decision == "replace" else [])
+    return extra.get(decision, []) + (["disk", "stash", "removed", "excerpt"] if decision == "replace" else [])
 
 
 def test_keys_of_a_judge_are_null_where_none_was_asked(world: World) -> None:

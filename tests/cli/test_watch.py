@@ -32,7 +32,7 @@ def test_one_look_says_what_is_used_and_what_could_go(world: World) -> None:
     found = json.loads(ran.out)
     assert found["context_tokens"] == context_tokens(requests)
     assert found["freeable"]["recoverable"]["calls"] == 7
-    assert found["freeable"]["stashed"]["tokens"] >= found["freeable"]["recoverable"]["tokens"] > 0
+    assert min(found["freeable"][mode]["tokens"] for mode in ("recoverable", "stashed", "auto")) > 0
     assert (found["calls"], found["window_tokens"]) == (20, 200_000)
     assert world.files() == before
 

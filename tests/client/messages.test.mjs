@@ -35,7 +35,7 @@ const result = (id, isError = false) => ({
   toolResults: [{ tool_use_id: id, text: `out ${id}`, isError, result: { stdout: "" } }],
   handle: handle(),
 });
-const nothing = () => ({ results: new Map(), dropped: new Set(), lines: new Map(), texts: new Map() });
+const nothing = () => ({ results: new Map(), dropped: new Set(), inputs: new Map(), lines: new Map(), texts: new Map() });
 
 // One line for each message: role, text, ids; a handle is marked with *.
 const sketch = (messages) =>
@@ -387,4 +387,39 @@ for (const [key, values] of Object.entries({
     test(`a plan whose ${key} is ${JSON.stringify(value)} is not taken`, () =>
       assert.equal(isReplacement({ ...PLAN, [key]: value }), false));
   }
+}
+
+test("an input changes where the plan says, and nowhere else", () => {
+  const input = { file_path: "/p/a.py", edits: [{ old_string: "long", new_string: "new", all: true }], n: 3 };
+  const messages = [
+    { role: "user", text: "go", toolUses: [], handle: "u1" },
+    { role: "assistant", text: "", handle: "a1", toolUses: [{ tool_use_id: "A", tool: "MultiEdit", input, text: "ok" }] },
+    { role: "user", text: "", handle: "r1", toolUses: [], toolResults: [{ tool_use_id: "A", text: "ok", isError: false }] },
+    { role: "assistant", text: "done", handle: "a2", toolUses: [] },
+  ];
+  const plan = { ...nothing(), inputs: new Map([["A", [[["edits", 0, "old_string"], "[note]"]]]]) };
+
+  const built = build(messages, plan);
+
+  const sent = built.flatMap(({ toolUses }) => toolUses)[0].input;
+  assert.deepEqual(sent, { ...input, edits: [{ old_string: "[note]", new_string: "new", all: true }] });
+  assert.deepEqual(Object.keys(sent), Object.keys(input));
+  assert.equal(input.edits[0].old_string, "long");
+  assert.equal(missingIn(built, messages, plan), "");
+  assert.equal(missingIn(built, messages, nothing()), "a call's input");
+});
+
+for (const path of [["n"], ["edits"], ["edits", 7], ["none"], ["file_path", "length"], ["__proto__", "x"]]) {
+  test(`a plan that changes the input at ${JSON.stringify(path)} is not carried out`, () => {
+    const input = { file_path: "/p/a.py", edits: ["x"], n: 3 };
+    const use = { tool_use_id: "A", tool: "MultiEdit", input };
+    const messages = [{ role: "assistant", text: "", handle: "a1", toolUses: [use] }];
+    assert.throws(() => build(messages, { ...nothing(), inputs: new Map([["A", [[path, "[note]"]]]]) }));
+  });
+}
+
+for (const inputs of [5, { A: 5 }, { A: [5] }, { A: [["content", "x"]] }, { A: [[["content"], 5]] }, null]) {
+  test(`a plan whose inputs are ${JSON.stringify(inputs)} is not taken`, () => {
+    assert.equal(isReplacement({ action: "replace", say: "", results: {}, dropped: [], inputs }), false);
+  });
 }

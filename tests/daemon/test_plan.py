@@ -26,7 +26,7 @@ from lcc_daemon.plan import PART_BYTES, STDOUT_LIMIT, HandOver, Replace, remove_
 @given(st.dictionaries(st.text(), st.text(st.characters(codec=None))), st.text(st.characters(codec=None)))
 def test_every_text_survives_the_plans_json(results: dict[str, str], say: str) -> None:
     """Whatever a note holds, half a surrogate pair too, is what JSON.parse gives the module."""
-    plan = json.loads(Replace(results, frozenset(), say, None).encode())
+    plan = json.loads(Replace(results, frozenset(), {"c": {("edits", 0, "old"): "[note]"}}, say, None).encode())
     assert plan["results"] == results
     assert plan["say"] == say
 
@@ -40,7 +40,7 @@ def test_a_hand_over_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["a", "é", "€", "𝄞", "a€é𝄞"])
 def test_parts_are_whole_characters_and_the_plan_in_order(tmp_path: Path, text: str) -> None:
     """However wide the characters, each part is valid UTF-8 under the limit."""
-    encoded = Replace({"t": text * (9_000_000 // len(text.encode()))}, frozenset(), "", None).encode()
+    encoded = Replace({"t": text * (9_000_000 // len(text.encode()))}, frozenset(), {}, "", None).encode()
     answer = json.loads(to_stdout(encoded, tmp_path / "parts"))
     parts = [Path(path).read_bytes() for path in answer["parts"]]
     assert answer["action"] == "parts"
@@ -52,7 +52,7 @@ def test_parts_are_whole_characters_and_the_plan_in_order(tmp_path: Path, text: 
 
 def test_a_plan_under_the_limit_goes_to_stdout_as_it_is(tmp_path: Path) -> None:
     """No file is made for it."""
-    encoded = Replace({"t": "x" * (STDOUT_LIMIT - 200)}, frozenset(), "", None).encode()
+    encoded = Replace({"t": "x" * (STDOUT_LIMIT - 200)}, frozenset(), {}, "", None).encode()
     assert len(encoded) < STDOUT_LIMIT
     assert to_stdout(encoded, tmp_path / "parts") == encoded
     assert not (tmp_path / "parts").exists()

@@ -13,7 +13,7 @@ from making import Answer, MadeSession, long_text, numbered
 from lcc.contract.modes import RULES_MODES
 from lcc.relevance.evidence.failures import is_no_file, shows_error
 from lcc.relevance.evidence.guards import ALL, GUARDS, DecidingMode
-from lcc.relevance.evidence.said import goal_text, newest_user_text, recent_texts, recent_user_texts
+from lcc.relevance.evidence.said import goal_texts, newest_user_text, recent_texts, recent_user_texts
 from lcc.transcript import parse_payload
 
 LARGE = long_text("log", 200)
@@ -248,10 +248,25 @@ def test_the_newest_message_of_the_user_is_the_users() -> None:
     assert newest_user_text(messages) == "then c.py"
     both = "<system-reminder>d.py</system-reminder>\nthen e.py"
     assert newest_user_text(said(("user", "mend a.py"), ("user", both))) == both
-    assert newest_user_text(said(("user", "<system-reminder>d.py"))) == "<system-reminder>d.py"
+    assert newest_user_text(said(("user", "<system-reminder>d.py"))) == ""
     assert newest_user_text(said(("assistant", "x"))) == ""
-    assert goal_text("", messages) == "mend a.py"
-    assert goal_text("g", messages) == "g"
+    assert goal_texts("", messages) == ["then c.py", "mend a.py"]
+    assert goal_texts("g", messages) == ["g"]
+
+
+def test_a_name_binds_for_a_few_turns() -> None:
+    """What a first message names does not keep half a session; a question that was asked does."""
+    messages = said(("user", "mend a.py"), ("user", "then b.py"), ("user", "and c.py"))
+    assert goal_texts("", messages) == ["and c.py", "then b.py"]
+    assert goal_texts("mend a.py", messages) == ["mend a.py"]
+
+
+def test_of_something_pasted_the_two_ends_count() -> None:
+    """A person names things in what they write, not in a log that they paste."""
+    (text,) = goal_texts("", said(("user", "look at a.py\n" + "b.py\n" * 4000 + "and c.py")))
+    assert text.startswith("look at a.py")
+    assert text.endswith("and c.py")
+    assert len(text) < 4100
 
 
 @pytest.mark.parametrize(
@@ -264,9 +279,9 @@ def test_the_newest_message_of_the_user_is_the_users() -> None:
     ],
 )
 def test_the_goal_is_what_the_user_wrote(text: str) -> None:
-    """What a client writes first is the goal only where nobody wrote anything else."""
-    assert goal_text("", said(("user", text), ("user", "mend b.py"))) == "mend b.py"
-    assert goal_text(" ", said(("user", text))) == text
+    """What a client writes for them is none."""
+    assert goal_texts("", said(("user", text), ("user", "mend b.py"))) == ["mend b.py"]
+    assert goal_texts(" ", said(("user", text))) == []
 
 
 def test_recent_turns_are_anyones_and_recent_user_turns_the_users() -> None:

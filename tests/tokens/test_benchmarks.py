@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from making import SESSIONS, MadeSession
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
-import bench_retention
+import bench_rounds
 import follow
 import grown
 import needs
 import replay
+import retention
 
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript, messages_to_payload
 
@@ -119,80 +120,115 @@ class TestFollow:
 
 class TestNeeds:
     READ = ("r1", "Read", {"file_path": "/p/a.py"}, "1\timport os\n2\tcompute_total_value(3)\n3\t")
+    EDIT: ClassVar = {"file_path": "/p/a.py", "old_string": "compute_total_value(3)", "new_string": "0"}
 
-    def test_a_file_read_again_is_needed(self) -> None:
-        """The same lines read again, with no write between, were needed from the earlier read."""
-        after = conversation(("n", "Read", {"file_path": "/p/a.py"}, "1\timport os"))
-        assert [(need.kind, need.source) for need in needs.needs(conversation(self.READ), after, 50)] == [
-            ("read again", "r1")
-        ]
-
-    def test_a_file_written_since_is_not_needed(self) -> None:
-        """After a write the old bytes are of no use."""
-        written = ("w", "Write", {"file_path": "/p/a.py", "content": "import sys"}, "ok")
-        after = conversation(("n", "Read", {"file_path": "/p/a.py"}, "1\timport sys"))
-        assert needs.needs(conversation(self.READ, written), after, 50) == []
-
-    def test_other_lines_are_not_needed(self) -> None:
-        """A read of a range that was not shown needs nothing from before."""
-        after = conversation(("n", "Read", {"file_path": "/p/a.py", "offset": 900}, "900\tx"))
-        assert needs.needs(conversation(self.READ), after, 50) == []
-
-    def test_a_quote_is_traced_to_the_newest_result(self) -> None:
-        """What an edit quotes exactly comes from the last output that showed it."""
+    def test_a_quote_is_told_with_all_that_show_it(self) -> None:
+        """What an edit quotes exactly, and every earlier output that shows it, the newest first."""
         again = ("r2", "Grep", {"pattern": "x"}, "a.py:2:compute_total_value(3)")
-        edit = {"file_path": "/p/a.py", "old_string": "compute_total_value(3)", "new_string": "0"}
-        found = needs.needs(conversation(self.READ, again), conversation(("e", "Edit", edit, "ok")), 50)
-        assert ("quoted in an edit", "r2", "compute_total_value(3)") in [(n.kind, n.source, n.piece) for n in found]
+        found = needs.needs(conversation(self.READ, again), conversation(("e", "Edit", self.EDIT, "ok")))
+        assert ("quoted in an edit", "compute_total_value(3)", ("r2", "r1")) in [
+            (need.kind, need.piece, need.sources) for need in found
+        ]
 
     def test_what_was_read_in_between_is_not_needed(self) -> None:
         """A quote that a result after the cut shows is not needed from before it."""
-        edit = {"file_path": "/p/a.py", "old_string": "compute_total_value(3)", "new_string": "0"}
-        after = conversation(("n", "Bash", {"command": "cat a.py"}, self.READ[3]), ("e", "Edit", edit, "ok"))
-        assert not [need for need in needs.needs(conversation(self.READ), after, 50) if need.kind != "read again"]
+        after = conversation(("n", "Bash", {"command": "cat a.py"}, self.READ[3]), ("e", "Edit", self.EDIT, "ok"))
+        assert needs.needs(conversation(self.READ), after) == []
 
-    def test_a_value_from_an_output_is_needed(self) -> None:
-        """An identifier that only an output had shown, used in a call, counts once."""
+    def test_what_was_written_is_not_needed(self) -> None:
+        """A line that an earlier input holds stands there."""
+        wrote = ("w", "Write", {"file_path": "/p/a.py", "content": "import os\ncompute_total_value(3)\n"}, "ok")
+        after = conversation(("e", "Edit", self.EDIT, "ok"))
+        assert needs.needs(conversation(wrote, self.READ), after) == []
+
+    def test_a_value_from_an_output_is_needed_once(self) -> None:
+        """An identifier that only an output had shown, by which a call says what to work on."""
         before = conversation(("r", "Bash", {"command": "make"}, "built image sha_9f31ab77 for api-gateway"))
         after = conversation(
             ("x", "Bash", {"command": "run sha_9f31ab77"}, "ok"), ("y", "Bash", {"command": "stop sha_9f31ab77"}, "ok")
         )
-        assert [(need.calls, need.source, need.piece) for need in needs.needs(before, after, 50)] == [
-            (1, "r", "sha_9f31ab77")
+        assert needs.needs(before, after) == [needs.Need(1, "x", "value", "sha_9f31ab77", ("r",))]
+
+    def test_words_that_go_into_a_file_are_told_apart(self) -> None:
+        """Many of them are the agent's own."""
+        before = conversation(("r", "Bash", {"command": "make"}, "see compute_total_value"))
+        after = conversation(("w", "Write", {"file_path": "/p/b.py", "content": "compute_total_value()"}, "ok"))
+        assert [need.kind for need in needs.needs(before, after)] == ["written"]
+
+    def test_a_path_is_known_in_another_spelling(self) -> None:
+        """By its last two parts."""
+        listed = ("r", "Glob", {"pattern": "*"}, "/home/somebody/p/src/widgets.py\n/home/somebody/p/src/other_part.py")
+        said = ("s", "Bash", {"command": "wc src/widgets.py"}, "3")
+        after = conversation(("n", "Read", {"file_path": "/home/somebody/p/src/widgets.py"}, "1\tx"))
+        assert needs.needs(conversation(listed, said), after) == []
+        other = conversation(("n", "Read", {"file_path": "./src/other_part.py"}, "1\tx"))
+        assert [(need.kind, need.piece) for need in needs.needs(conversation(listed, said), other)] == [
+            ("path", "src/other_part.py")
         ]
 
     def test_a_value_that_was_said_is_not_needed(self) -> None:
-        """What stands in a text or an earlier input is known without the output."""
+        """What stands in a text or an earlier input is known without the output; so is a word of many projects."""
+        after = conversation(("x", "Bash", {"command": "run sha_9f31ab77"}, "ok"))
         before = conversation(("r", "Bash", {"command": "build sha_9f31ab77"}, "built sha_9f31ab77"))
-        assert needs.needs(before, conversation(("x", "Bash", {"command": "run sha_9f31ab77"}, "ok")), 50) == []
-
-    def test_calls_after_the_window_do_not_count(self) -> None:
-        """Only so many calls after the cut are looked at."""
-        after = conversation(
-            *[(f"c{number}", "Bash", {"command": "ls"}, "") for number in range(10)],
-            ("n", "Read", {"file_path": "/p/a.py"}, "1\timport os"),
-        )
-        assert needs.needs(conversation(self.READ), after, 10) == []
-        assert len(needs.needs(conversation(self.READ), after, 11)) == 1
+        assert needs.needs(before, after) == []
+        plain = conversation(("r", "Bash", {"command": "make"}, "built sha_9f31ab77"))
+        assert needs.needs(plain, after, {"sha_9f31ab77"}) == []
+        texts = {name: ["sha_9f31ab77 built"] for name in ("one", "two", "three")}
+        assert needs.common_words(texts) == {"sha_9f31ab77"}
 
 
-class TestPlace:
-    @pytest.mark.parametrize(
-        ("found", "piece", "where"),
-        [
-            (None, "value_12345", "context"),
-            (follow.Followed("identical", True, "b"), None, "context"),
-            (follow.Followed("file", True, "/p"), None, "pointer"),
-            (follow.Followed("file", False, "/p"), None, "lost"),
-            (follow.Followed("trimmed", False, None), "not there", "lost"),
-            (follow.Followed("trimmed", False, None), "still here", "context"),
-            (follow.Followed("dropped", False, None), None, "lost"),
-        ],
-    )
-    def test_where_a_need_is(self, found: follow.Followed | None, piece: str | None, where: str) -> None:
-        """In context, one working pointer away, or lost."""
-        need = needs.Need(1, "value used", "a", piece)
-        assert bench_retention.place(need, found, "head with still here", "") == where
+class TestRetention:
+    """How it is counted: what takes a result's place may hold what is needed, and nothing counts twice."""
+
+    @staticmethod
+    def point(session: str, text: str, *calls: str) -> retention.Point:
+        before = conversation(("r", "Bash", {"command": "make"}, text))
+        after = conversation(*[(f"c{n}", "Bash", {"command": command}, "ok") for n, command in enumerate(calls)])
+        cut = replay.Cut(session, 0.5, None, before, after, {}, Path("/nowhere"))
+        found = needs.needs(before, after)
+        return retention.Point(cut, session, retention.texts_of(cut), found, [f"c{n}" for n in range(len(calls))])
+
+    def test_a_call_needs_what_is_gone_and_nothing_holds(self) -> None:
+        point = self.point("s", "built sha_9f31ab77" + "." * 82, "run sha_9f31ab77", "ls")
+
+        gone = retention.figures(retention.measure([point], lambda cut: {"r": "[note]"}))
+        held = retention.figures(retention.measure([point], lambda cut: {"r": "[note] sha_9f31ab77"}))
+        kept = retention.figures(retention.measure([point], lambda cut: {}))
+
+        assert (gone.need, gone.recalls, round(gone.freed, 2)) == (0.5, 50.0, 0.94)
+        assert (held.need, held.recalls) == (0.0, 0.0)
+        assert (kept.need, kept.freed) == (0.0, 0.0)
+
+    def test_the_same_need_at_two_cuts_is_one(self) -> None:
+        """Of the calls behind both cuts."""
+        point = self.point("s", "built sha_9f31ab77", "run sha_9f31ab77")
+        found = retention.figures(retention.measure([point, point], lambda cut: {"r": ""}))
+        assert (found.need, found.recalls) == (0.5, 50.0)
+
+    def test_every_second_project_is_held_back(self) -> None:
+        points = [self.point(name, "x", "ls") for name in ("a", "b", "c", "d")]
+        fitted, held = retention.halves(points)
+        assert ([point.project for point in fitted], [point.project for point in held]) == (["b", "d"], ["a", "c"])
+
+
+class TestRounds:
+    """A window that fills up: what a mode frees decides between going on and a summary."""
+
+    @staticmethod
+    def messages(count: int) -> list[dict[str, Any]]:
+        return [{"role": "user", "text": "x" * 100} for _ in range(count)]
+
+    def test_the_client_alone_summarises_at_each_full_window(self) -> None:
+        found = bench_rounds.rounds(self.messages(33), None, 1000)
+        assert (found.summaries, found.first, found.compactions) == (3, 1.1, 3)
+
+    def test_a_mode_that_frees_enough_puts_the_summary_off(self) -> None:
+        found = bench_rounds.rounds(self.messages(33), lambda context: context[5:], 1000)
+        assert (found.summaries, found.compactions) == (0, 5)
+
+    def test_a_mode_that_frees_too_little_does_not(self) -> None:
+        found = bench_rounds.rounds(self.messages(33), lambda context: context[1:], 1000)
+        assert found.summaries == 3
 
 
 class TestWorkspace:

@@ -52,6 +52,7 @@ _NO_FILE = re.compile(
     r"<tool_use_error>|(?:Error\b|ERROR\b|File does not exist|No such file|Permission denied|Permission to use "
     r"|E(?:NOENT|ISDIR|ACCES|PERM)\b|File content \(|The user doesn't want to )"
 )
+_REMEMBERED_CALLS = 60
 
 
 class LatestError(NamedTuple):
@@ -80,6 +81,11 @@ def latest_error(pairs: Sequence[Pair], errors: Collection[str]) -> LatestError:
         if pairs[index].use.id in errors:
             return LatestError(pairs[index].use.id, pairs[index - 1].use.id if index else None)
     return LatestError(None, None)
+
+
+def recent_failures(pairs: Sequence[Pair], errors: Collection[str]) -> set[str]:
+    """Those of ``errors`` among the newest 60 calls: what went wrong longer ago is as likely needed as any result."""
+    return {pair.use.id for pair in pairs[-_REMEMBERED_CALLS:] if pair.use.id in errors}
 
 
 def overcome(pairs: Sequence[Pair], errors: Collection[str]) -> set[str]:

@@ -28,11 +28,11 @@ from lcc.contract.modes import MODES
 from lcc.contract.options import PassOptions
 from lcc.contract.reasons import Reason
 from lcc.relevance.evidence import lossy
-from lcc.relevance.evidence.failures import LatestError, errors_among, latest_error, overcome
+from lcc.relevance.evidence.failures import LatestError, errors_among, latest_error, overcome, recent_failures
 from lcc.relevance.evidence.names import Naming, named_calls, texts_by_place
 from lcc.relevance.evidence.pins import pin_reasons
 from lcc.relevance.evidence.protected import protected_paths, protected_tools
-from lcc.relevance.evidence.said import goal_text, newest_user_text, recent_texts, recent_user_texts
+from lcc.relevance.evidence.said import goal_texts, newest_user_text, recent_texts, recent_user_texts
 from lcc.relevance.evidence.standing import standing_reasons
 from lcc.relevance.reading.calls import FileRead, kind_of
 from lcc.transcript import Pair, Transcript
@@ -45,7 +45,8 @@ ALL: frozenset[DecidingMode] = frozenset(get_args(DecidingMode))
 PROVING: frozenset[DecidingMode] = frozenset({"recoverable", "stashed", "judge_beside_proofs"})
 LOSSY: frozenset[DecidingMode] = frozenset({"lossy"})
 
-_GOAL, _RECENT_USER, _RECENT, _NEWEST = 1, 2, 4, 8
+_ASKED, _TURNS, _RECENT_USER, _RECENT, _NEWEST = 1, 16, 2, 4, 8
+_GOAL = _ASKED | _TURNS
 _NOBODY = Naming(0, 0)
 
 
@@ -100,7 +101,7 @@ class GuardFacts:
         messages, recent = self.transcript.messages, self.options.preserve_recent
         texts = texts_by_place(
             [
-                (_GOAL, [goal_text(self.options.question, messages)]),
+                (_ASKED if self.options.question.strip() else _TURNS, goal_texts(self.options.question, messages)),
                 (_RECENT_USER, recent_user_texts(messages, recent)),
                 (_RECENT, recent_texts(messages, recent)),
                 (_NEWEST, [newest_user_text(messages)]),
@@ -210,11 +211,23 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         why.FAILED_RESULT,
-        "a failed result until the same tool succeeded with the same command or file",
-        lambda facts: facts.errors - overcome(facts.pairs, facts.errors),
-        PROVING,
+        "a failed result for 60 calls, or until the same tool succeeded with the same command or file",
+        lambda facts: recent_failures(facts.pairs, facts.errors) - overcome(facts.pairs, facts.errors),
+        frozenset({"stashed"}),
     ),
-    Guard(why.NAMED_IN_GOAL_OR_RECENT_TURNS, _NAMED, _names(_GOAL | _RECENT_USER), PROVING),
+    Guard(why.NAMED_IN_GOAL_OR_RECENT_TURNS, _NAMED, _names(_GOAL | _RECENT_USER), PROVING - {"stashed"}),
+    Guard(
+        why.NAMED_IN_GOAL_OR_RECENT_TURNS,
+        "what the question that you asked names",
+        _names(_ASKED),
+        frozenset({"stashed"}),
+    ),
+    Guard(
+        why.NAMED_IN_GOAL_OR_RECENT_TURNS,
+        "what your recent messages name by its file, URL, command or id",
+        _about(_TURNS | _RECENT_USER),
+        frozenset({"stashed"}),
+    ),
     Guard(why.LATEST_GIT_STATE, _LATEST_KINDS, _latest(why.LATEST_GIT_STATE), LOSSY),
     Guard(why.LATEST_TASK_STATE, _LATEST_KINDS, _latest(why.LATEST_TASK_STATE), LOSSY),
     Guard(why.LATEST_ARTIFACT_EDIT, _LATEST_KINDS, _latest(why.LATEST_ARTIFACT_EDIT), LOSSY),
@@ -295,5 +308,5 @@ def guards_of(facts: GuardFacts) -> Guards:
 def deciding_mode(options: PassOptions) -> DecidingMode:
     """Who decides in a pass that is asked for so."""
     if options.provider == "rules":
-        return options.rules_mode
+        return "stashed" if options.rules_mode == "auto" else options.rules_mode
     return "judge_beside_proofs" if MODES[options.rules_mode].reads_files else "judge"

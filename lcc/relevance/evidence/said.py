@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from lcc.transcript import Message
 
@@ -21,18 +22,25 @@ _CLIENT_TEXTS = (
 )
 
 
-def goal_text(question: str, messages: Sequence[Message]) -> str:
-    """What the session is about: the caller's question, else the first thing that the user wrote, and no client."""
+LONGEST_SAID = 4_000
+"""Characters of a message that a person writes. Of a longer one, which holds something pasted, the two ends count."""
+GOAL_TURNS = 2
+"""What the user wrote in so many of their newest messages is the goal, where no question was asked."""
+
+
+def goal_texts(question: str, messages: Sequence[Message]) -> list[str]:
+    """What the session is about: the caller's question, else what the user wrote in their newest few messages.
+
+    A name binds for that long alone: a first message that names a folder would otherwise keep half a session.
+    """
     if question.strip():
-        return question
-    first = next(_by_user(messages), "")
-    return next(filter(_has_own_words, _by_user(messages)), first)
+        return [question]
+    return list(islice(filter(is_the_users, _by_user(reversed(messages))), GOAL_TURNS))
 
 
 def newest_user_text(messages: Sequence[Message]) -> str:
-    """The newest message that the user wrote, wherever it stands; what a client said for them only if that is all."""
-    latest = next(_by_user(reversed(messages)), "")
-    return next(filter(_has_own_words, _by_user(reversed(messages))), latest)
+    """The newest message that the user wrote, wherever it stands; "" where a client wrote all of theirs."""
+    return next(filter(is_the_users, _by_user(reversed(messages))), "")
 
 
 def recent_user_texts(messages: Sequence[Message], preserve_recent: int) -> list[str]:
@@ -46,15 +54,21 @@ def recent_texts(messages: Sequence[Message], preserve_recent: int) -> list[str]
     return [*written, newest_user_text(messages)]
 
 
+def said(text: str) -> str:
+    """What of a message can name something: all of it, or the two ends of one that holds something pasted."""
+    half = LONGEST_SAID // 2
+    return text if len(text) <= LONGEST_SAID else f"{text[:half]}\n{text[-half:]}"
+
+
 def _recent(messages: Sequence[Message], preserve_recent: int) -> Sequence[Message]:
     return messages[max(0, len(messages) - preserve_recent) :] if preserve_recent else ()
 
 
 def _by_user(messages: Iterable[Message]) -> Iterator[str]:
-    return (m.text for m in messages if m.role == "user" and not m.by_client and m.text.strip())
+    return (said(m.text) for m in messages if m.role == "user" and not m.by_client and m.text.strip())
 
 
-def _has_own_words(text: str) -> bool:
+def is_the_users(text: str) -> bool:
     """Whether something besides what a client wrote stands in a message of the user."""
     rest = text.strip()
     while rest.startswith("<"):

@@ -8,7 +8,7 @@ from lcc.transcript.edit import block_edits
 from lcc.transcript.file_edits import FileEdits
 from lcc.transcript.lines import split
 from lcc.transcript.model import Edits, Format, Message, ToolResult, ToolUse, Transcript
-from lcc.transcript.values import Json, Path
+from lcc.transcript.values import Json, Path, value_in
 
 
 class ManyLines(Format):
@@ -71,15 +71,7 @@ def document_value(transcript: Transcript, document: int) -> dict[str, Json]:
 
 def value_at(transcript: Transcript, path: Path) -> Json:
     """The value at a path of the file; None where there is none."""
-    value: Json = document_value(transcript, int(path[0]))
-    for step in path[1:]:
-        if isinstance(value, dict) and isinstance(step, str):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
+    return value_in(document_value(transcript, int(path[0])), path[1:])
 
 
 def strings_of(copy: Json) -> Iterator[str]:
