@@ -15,11 +15,15 @@ measures the factors for kinds of runs on the other sessions of the family, and 
 
 ``--rates`` prints what the constants of lcc/tokens come from: characters for each token by tool, the families'
 factors and the factors for budgets, measured against ctok's counts.
+
+``--languages`` prints a budget's count over the exact one for texts in many languages, code and logs
+(tests/tokens/languages.json, whose exact counts are ctok's).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -29,7 +33,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from lcc.tokens.calibration import Calibration, StepCount, calibrate, checkable, predicted
-from lcc.tokens.counters import HeuristicCounter, RunCounter
+from lcc.tokens.counters import VOCABULARY_BUDGET_FACTOR, HeuristicCounter, RunCounter
 from lcc.tokens.counting import TokenCounter
 from lcc.tokens.exact import run_counter
 from lcc.tokens.usage import UsageStep, usage_steps
@@ -38,6 +42,7 @@ from lcc.tokens.vocabulary import run_counter as vocabulary_run_counter
 from lcc.transcript.lines import split
 
 SMALLEST = 100
+LANGUAGES = Path(__file__).parents[1] / "tests" / "tokens" / "languages.json"
 
 
 @dataclass(frozen=True)
@@ -251,13 +256,32 @@ def held_out(sessions: dict[str, list[UsageStep]]) -> None:
         print(f"{'all':24} {family:6} {'':14} {len(plain):>10} {summary(plain)}  {summary(calibrated)}")
 
 
+def language_factors(file: Path = LANGUAGES) -> dict[str, dict[str, float]]:
+    """For each text of ``file``: a budget's count over the exact one, by family, with the shipped vocabulary."""
+    counters = {
+        name: RunCounter(vocabulary_run_counter(family), method="", factor=VOCABULARY_BUDGET_FACTOR)
+        for name, family in FAMILIES.items()
+    }
+    texts = json.loads(file.read_text(encoding="utf-8"))
+    return {
+        language: {name: counter.count(known["text"]) / known[name] for name, counter in counters.items()}
+        for language, known in texts.items()
+    }
+
+
 def main() -> None:
     shared = Path(__file__).parents[2] / "shared" / "sessions"
     parser = argparse.ArgumentParser(description="Token counts against the truth of real sessions.")
     parser.add_argument("folder", nargs="?", type=Path, default=shared)
     parser.add_argument("--rates", action="store_true")
     parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--languages", action="store_true")
     options = parser.parse_args()
+    if options.languages:
+        print(f"{'a budget over the exact count':30} older newer")
+        for language, factors in language_factors().items():
+            print(f"{language:30} {factors['older']:5.2f} {factors['newer']:5.2f}")
+        return
     sessions = load_sessions(options.folder)
     if not sessions:
         parser.exit(2, f"{options.folder}: no session file with usage records\n")
