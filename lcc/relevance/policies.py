@@ -109,7 +109,8 @@ class Outcome:
     provider_used: str
     semantic_guarantee: Guarantee
     rules_mode: RulesMode | None = None
-    violations: tuple[str, ...] = ()
+    violations: tuple[str, ...] | None = None
+    """What the verification of the mode's own promise found; None where nothing was promised, so nothing verified."""
     recoverability_check: Literal["disk", "transcript_proxy"] | None = None
     degraded: bool = False
     degradation_reason: Reason | ReasonAbout | None = None
@@ -219,7 +220,11 @@ def _decide_by_judge(session: Session) -> Outcome:
     }
     decisions.update(judged.decisions)
     proves = MODES[options.rules_mode].reads_files
-    warnings = _prove_removals(session, decisions) if proves else ()
+    warnings: tuple[str, ...] = ()
+    violations: tuple[str, ...] | None = None
+    if proves:
+        warnings = _prove_removals(session, decisions)
+        violations = _verify_proven(session, decisions)
     facts = None
     if judged.requests is not None:
         facts = JudgeFacts(
@@ -235,12 +240,33 @@ def _decide_by_judge(session: Session) -> Outcome:
         judged.provider_used,
         judged.semantic_guarantee,
         options.rules_mode if proves else None,
+        violations=violations,
         recoverability_check=_check_name(session.surroundings()) if proves else None,
-        degraded=judged.degraded or bool(warnings),
-        degradation_reason=judged.degradation_reason or (STASH_WRITE_FAILED if warnings else None),
+        degraded=judged.degraded or bool(warnings) or bool(violations),
+        degradation_reason=judged.degradation_reason or _broken(options.rules_mode, violations, warnings),
         judge=facts,
         warnings=(*judged.warnings, *warnings),
     )
+
+
+def _verify_proven(session: Session, decisions: dict[str, Decision]) -> tuple[str, ...]:
+    """Verify the notes that stand beside a judge's own removals, and keep what they cannot give back.
+
+    The judge's trims and drops promise nothing, so they are left out of what is verified.
+    """
+    promise = MODES[session.options.rules_mode].promise
+    proven = {text_id: decision for text_id, decision in decisions.items() if isinstance(decision, Pointer)}
+    violations = _verify(session, proven, {}, apply_edits(session.transcript, edits_of(proven)))
+    if violations and promise is not None:
+        _revert(decisions, {}, violations, promise.broken)
+    return tuple(map(str, violations))
+
+
+def _broken(mode: RulesMode, violations: Sequence[str] | None, warnings: Sequence[str]) -> Reason | ReasonAbout | None:
+    promise = MODES[mode].promise
+    if violations and promise is not None:
+        return promise.broken
+    return STASH_WRITE_FAILED if warnings else None
 
 
 def _decisions_cache(session: Session) -> DecisionCache | None:

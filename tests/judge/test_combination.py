@@ -12,6 +12,7 @@ from judge.system_one_server import SystemOneServer, always, system_one
 from making import MadeSession, numbered
 
 from lcc.relevance import TranscriptCompactionRequest, compact_transcript
+from lcc.relevance.verification import Violation
 from lcc.transcript import Json, messages_to_payload
 
 CONTENT = "".join(f"def function_{n}(): return {n}\n" for n in range(60))
@@ -108,3 +109,38 @@ def test_what_the_judge_keeps_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
 
     assert {d["decision"] for d in decisions.values()} == {"keep"}
     assert result_texts(compacted)["read"] == SHOWN
+
+
+class TestWhatIsVerified:
+    """``lossless_violations`` is an empty list where the notes were verified, and null where nothing was."""
+
+    def test_notes_beside_a_judge_are_verified(self, jev: SystemOneServer, tmp_path: Path) -> None:
+        """The judge's own removals promise nothing, and do not count as broken promises."""
+        report, decisions, _ = run(tmp_path, rules_mode="recoverable")
+
+        assert report["lossless_violations"] == []
+        assert {decisions[name]["decision"] for name in ("read", "build", "web")} == {"replace", "trim", "drop"}
+        assert not report["degraded"]
+
+    def test_a_note_that_does_not_hold_is_taken_back(
+        self, jev: SystemOneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What the verification objects to is kept whole, and the report says so."""
+        monkeypatch.setattr(
+            "lcc.relevance.policies.recoverable_violations", lambda *_, **__: [Violation("read", "the note lies")]
+        )
+        report, decisions, compacted = run(tmp_path, rules_mode="recoverable")
+
+        assert decisions["read"]["decision"] == "keep"
+        assert decisions["read"]["reason"] == "recoverable_verification_failed"
+        assert SHOWN in [result["text"] for message in compacted for result in message.get("toolResults", ())]
+        assert decisions["web"]["decision"] == "drop"
+        assert (report["degraded"], report["degradation_reason"]) == (True, "recoverable_verification_failed")
+        assert len(report["lossless_violations"]) == 1
+
+    @pytest.mark.parametrize("options", [{}, {"provider": "rules", "rules_mode": "lossy"}])
+    def test_nothing_verified_is_null(self, jev: SystemOneServer, tmp_path: Path, options: dict[str, Any]) -> None:
+        """A judge alone and ``lossy`` promise nothing that could be verified."""
+        given: dict[str, Any] = {"provider": "jev", **options}
+        result = compact_transcript(TranscriptCompactionRequest(payload=payload(tmp_path), **given))
+        assert result.report["lossless_violations"] is None
