@@ -13,7 +13,7 @@ from lcc.commands.files import STREAM, InputError, OutputFile, read_input
 if TYPE_CHECKING:
     from lcc.contract.report import Report
     from lcc.recovery.restore import Restored
-    from lcc.transcript import Transcript
+    from lcc.transcript import Json, Transcript
 
 MAX_REPORT_BYTES = 1 << 28
 
@@ -65,7 +65,7 @@ def restore(
         raise InputError(f"{compacted}: {error}") from None
     except StashFolderError as error:
         raise InputError(str(error)) from None
-    content, images, lost = restore_images(restored_bytes(transcript, restored.edits), stash)
+    content, images, lost = restore_images(restored_bytes(transcript, restored.edits, removed), stash)
     same = _compare(against, content) if against is not None else True
     _write(content, output, to_stdout=against is None)
     _say(compacted, restored)
@@ -97,15 +97,14 @@ def _report(name: str) -> Report:
 
 def _compare(name: str, content: bytes) -> bool:
     """Say whether the restored session is the original: by its bytes, else by its messages (a fork has new ids)."""
-    from lcc.transcript import TranscriptError, messages_to_payload, read_transcript
+    from lcc.transcript import TranscriptError, read_transcript
 
     original = read_input(name)
     if original == content:
         typer.echo(f"identical to {name}, byte for byte", err=True)
         return True
     try:
-        want = messages_to_payload(read_transcript(original, name=name).messages)
-        got = messages_to_payload(read_transcript(content).messages)
+        want, got = (_all_of(read_transcript(raw, name=name)) for raw in (original, content))
     except TranscriptError as error:
         raise InputError(f"--against {name}: {error}") from None
     if want == got:
@@ -115,6 +114,13 @@ def _compare(name: str, content: bytes) -> bool:
     first = next((index for index, (one, other) in pairs if one != other), min(len(want), len(got)))
     typer.echo(f"not the same as {name}: message {first} differs", err=True)
     return False
+
+
+def _all_of(transcript: Transcript) -> list[dict[str, Json]]:
+    """The messages that are sent, and behind them those of the other branches."""
+    from lcc.transcript import messages_to_payload
+
+    return messages_to_payload((*transcript.messages, *transcript.aside))
 
 
 def _write(content: bytes, output: str | None, *, to_stdout: bool) -> None:

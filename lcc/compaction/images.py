@@ -12,7 +12,7 @@ import binascii
 import errno
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import orjson
@@ -113,7 +113,8 @@ def restore_images(content: bytes, stash: Stash) -> tuple[bytes, int, list[tuple
     form = transcript.format
     edits: list[tuple[Path, bytes]] = []
     problems: list[tuple[str, str]] = []
-    for part in _parts(transcript, len(transcript.messages)):
+    everywhere = replace(transcript, messages=(*transcript.messages, *transcript.aside))
+    for part in _parts(everywhere, len(everywhere.messages)):
         text = part.value.get("text")
         note = find_note(text) if isinstance(text, str) else None
         if note is None or note.kind != "stash" or note.target is None or note.text != text:

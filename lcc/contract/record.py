@@ -100,6 +100,7 @@ class RemovedRecord(TypedDict):
     chars: Count
     header: NotRequired[str]
     rows: NotRequired[str]
+    escaped: NotRequired[bool]
 
 
 class FileRecovery(TypedDict):
@@ -210,6 +211,8 @@ class Removed(NamedTuple):
     """The header lines (Codex) that went with it and that what the note points at does not repeat."""
     rows: str | None = None
     """How its lines were numbered: the first row as it began, such as ``"     1→"`` or ``"12\t"``."""
+    escaped: bool = False
+    """Whether its characters beyond ASCII stood in the file as JSON escapes."""
 
     def record(self) -> RemovedRecord:
         """The record's ``removed``."""
@@ -218,6 +221,8 @@ class Removed(NamedTuple):
             found["header"] = self.header
         if self.rows is not None:
             found["rows"] = self.rows
+        if self.escaped:
+            found["escaped"] = True
         return found
 
 

@@ -14,7 +14,7 @@ import hashlib
 import os.path
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from lcc.contract.notes import Note, find_note
@@ -27,7 +27,7 @@ from lcc.relevance.reading.calls import file_read_of, writes_codex_header
 from lcc.relevance.reading.headers import header_length
 from lcc.relevance.reading.rows import Rows, number_lines, parse_rows
 from lcc.stash import Stash, StashError, bytes_of_text, text_of_bytes
-from lcc.transcript import Edits, Pair, Transcript, render
+from lcc.transcript import Edits, Pair, ToolResult, ToolUse, Transcript, render
 from lcc.transcript.model import part_id
 
 _TRIMMED = re.compile(r"^\[trimmed: [0-9]+ characters of this [^\n]* output were removed\]$", re.MULTILINE)
@@ -35,6 +35,7 @@ _STYLES = (Rows(1, 0, 6, "→", 0), Rows(1, 0, 0, "\t", 0))
 
 
 _ESCAPED = re.compile(rb"(?<!\\)(?:\\\\)*+\\u(?:00[89A-Fa-f]|0[1-9A-Fa-f]|[1-9A-Ca-cEe]|[Dd][0-7]|[Ff])")
+_UNKNOWN_CALL = ToolUse("", "", None, None, ())  # of a result whose call is not in the file
 _HEADER_UNKNOWN = "the lines ahead of its output (exit code, time) are in the report alone: give it with --report"
 
 
@@ -91,34 +92,41 @@ def removed_by(reports: Sequence[Report]) -> dict[str, Removed]:
     return found
 
 
-def restored_bytes(transcript: Transcript, edits: Edits) -> bytes:
-    """The file with the texts put back, escaped as its other texts are."""
+def restored_bytes(transcript: Transcript, edits: Edits, removed: Mapping[str, Removed] | None = None) -> bytes:
+    """The file with the texts put back, escaped as the reports say, else as its other texts are."""
     raw = transcript.raw or b""
     # A file without any character beyond ASCII says nothing about how it would write one: clients do not escape.
     escapes = raw.isascii() and _ESCAPED.search(raw) is not None
-    return render(transcript, edits, ascii_only=escapes)
+    if removed is not None and raw.isascii():
+        escapes = escapes or any(known.escaped for call_id, known in removed.items() if call_id in edits.texts)
+    everywhere = replace(transcript, messages=(*transcript.messages, *transcript.aside))
+    return render(everywhere, edits, ascii_only=escapes)
 
 
 def restore(
     transcript: Transcript, removed: Mapping[str, Removed] | None, stash: Stash, workspace_root: str | None = None
 ) -> Restored:
-    """Follow every note of ``transcript``. Relative paths count from the call's folder, as in the pass.
+    """Follow every note of ``transcript``, on every branch of the file.
+
+    Relative paths count from the call's folder, as in the pass.
 
     ``removed`` is what the reports say, None where there is no report. Raises ``RestoreError`` when a result
     was trimmed, as far as that can be seen: it is no pointer, and nothing brings its rest back.
     """
     work = _Restoring(transcript, removed or {}, stash, workspace_root)
     left: set[str] = set()
-    for pair in work.pairs.values():
-        if removed is None and _TRIMMED.search(pair.result.text):
-            raise RestoreError(f"the result of {pair.text_id} was trimmed (lossy or a judge), and its rest is nowhere")
-        note = find_note(pair.result.text)
-        if note is None:
-            continue
-        if removed is not None and note.kind != "stash" and pair.text_id not in removed:
-            left.add(pair.text_id)
-        else:
-            work.follow(pair, note)
+    for text_id, results in _results_by_id(transcript).items():
+        pair = work.pairs.get(text_id) or Pair(_UNKNOWN_CALL._replace(id=text_id), results[0], -1, -1)
+        if removed is None and any(_TRIMMED.search(result.text) for result in results):
+            raise RestoreError(f"the result of {text_id} was trimmed (lossy or a judge), and its rest is nowhere")
+        notes = dict.fromkeys(note for result in results if (note := find_note(result.text)) is not None)
+        for note in notes:
+            if note.kind == "stash" and work.is_image(note):
+                continue  # no text went; the image is put back into its block by `restore_images`
+            if removed is not None and text_id not in removed:
+                left.add(text_id)
+            else:
+                work.follow_all(pair, note, results)
     return Restored(
         Edits(work.texts),
         tuple(Failure(text_id, note.text, problem) for text_id, (note, problem) in work.problems.items()),
@@ -140,19 +148,37 @@ class _Restoring:
     texts: dict[str, str] = field(default_factory=dict)
     proven: set[str] = field(default_factory=set)
     problems: dict[str, tuple[Note, str]] = field(default_factory=dict)
+    following: set[str] = field(default_factory=set)
     copies: dict[str, list[str]] | None = None
     style: Rows | None = None
 
     def __post_init__(self) -> None:
-        self.pairs = {text.text_id: text for pair in self.transcript.pairs() for text in pair.texts()}
+        pairs = (*self.transcript.pairs(), *self.transcript.aside_pairs())
+        self.pairs = {text.text_id: text for pair in pairs for text in pair.texts()}
         self.style = next(filter(None, map(_style_of, self.pairs.values())), None)
+
+    def follow_all(self, pair: Pair, note: Note, results: Sequence[ToolResult]) -> None:
+        """As ``follow``, for a call whose results may be several: one text must be that of all of them."""
+        noted = next(result for result in results if result.text.startswith(note.text))
+        self.follow(pair._replace(result=noted), note)
+        text = self.texts.get(pair.text_id)
+        if text is None:
+            return
+        problem = None
+        if any(result.text_path is None for result in results):
+            problem = "its line is damaged, or its result is not one text: nothing in it can be changed"
+        elif any(result.text not in (noted.text, text) for result in results):
+            problem = "the file has several results of this call, and they differ"
+        if problem is not None:
+            del self.texts[pair.text_id]
+            self.proven.discard(pair.text_id)
+            self.problems[pair.text_id] = (note, problem)
 
     def follow(self, pair: Pair, note: Note) -> None:
         """Put the original text into ``texts``, or the reason why there is none into ``problems``."""
         text_id = pair.text_id
         known = self.removed.get(text_id)
-        if note.kind == "stash" and self._is_image(note):
-            return  # no text went; the image is put back into its block by `restore_images`
+        self.following.add(text_id)
         problem = "what it points at is not what was removed"
         try:
             for text in self._candidates(pair, note, known):
@@ -195,7 +221,8 @@ class _Restoring:
         else:
             raise _CannotFollowError(f"it is a command's output: run {note.target} again to see it as it is now")
 
-    def _is_image(self, note: Note) -> bool:
+    def is_image(self, note: Note) -> bool:
+        """Whether a stash note stands for an image."""
         try:
             return image_type(self.stash.get(note.target or "")) is not None
         except (StashError, OSError):
@@ -214,9 +241,14 @@ class _Restoring:
         target = self.pairs.get(note.target or "")
         if target is None:
             raise _CannotFollowError(f"the session has no call {note.target}")
-        if find_note(target.result.text) is not None:
-            raise _CannotFollowError(f"the output of {note.target} is a note itself")
-        return target
+        further = find_note(target.result.text)
+        if further is None:
+            return target
+        if target.text_id not in self.texts and target.text_id not in self.following:
+            self.follow(target, further)
+        if target.text_id not in self.texts:
+            raise _CannotFollowError(f"the output of {note.target} is a note itself, which leads nowhere")
+        return target._replace(result=target.result._replace(text=self.texts[target.text_id]))
 
     def _file_lines(self, pair: Pair, note: Note) -> list[str]:
         """The lines that the note names, as the file holds them now."""
@@ -266,6 +298,15 @@ class _Restoring:
                 for text in (known.header + body + rest, known.header + body, body):
                     if _sha256(text) == known.sha256:
                         yield text
+
+
+def _results_by_id(transcript: Transcript) -> dict[str, list[ToolResult]]:
+    """Every text of a result of the file, by its text id; mostly one each."""
+    found: dict[str, list[ToolResult]] = {}
+    for result in transcript.all_results():
+        for text_id, _, text in result.texts():
+            found.setdefault(text_id, []).append(text)
+    return found
 
 
 class _CannotFollowError(Exception):

@@ -22,6 +22,7 @@ from lcc.contract.report import PassFacts, Report, RootSource, RungRecord, build
 from lcc.contract.request import TranscriptCompactionRequest
 from lcc.relevance.evidence.disk import changed_files
 from lcc.relevance.evidence.guards import GuardFacts, guards_of
+from lcc.relevance.evidence.stranded import Followed, with_stranded_notes_followed
 from lcc.relevance.ladder import Rung, on_rung
 from lcc.relevance.need import why
 from lcc.relevance.policies import Outcome, Session, decide, edits_of
@@ -95,7 +96,8 @@ def run_pass(
     started = time.perf_counter()
     with without_collector():
         ports = ports or Ports()
-        session = _session_of(transcript, on_rung(options, ports), ports, options.rules_mode)
+        followed = with_stranded_notes_followed(transcript)
+        session = _session_of(followed.transcript, on_rung(options, ports), ports, options.rules_mode)
         outcome = decide(session)
         pins, whole = session.guards.facts.pins, session.guards.whole
         decisions: dict[str, Decision] = {
@@ -105,7 +107,7 @@ def run_pass(
         inputs = dict(outcome.inputs)
     while True:
         with without_collector():
-            result = _result(session, outcome, decisions, inputs, started, root_source)
+            result = _result(session, followed, outcome, decisions, inputs, started, root_source)
         answer = emit(result)
         claims = {
             call_id: decision.proof
@@ -146,6 +148,7 @@ def _session_of(transcript: Transcript, options: PassOptions, ports: Ports, aske
 
 def _result(
     session: Session,
+    followed: Followed,
     outcome: Outcome,
     decisions: Mapping[str, Decision],
     inputs: Mapping[str, tuple[InputNote, ...]],
@@ -153,6 +156,8 @@ def _result(
     root_source: RootSource | None,
 ) -> TranscriptCompactionResult:
     edits = edits_of(decisions, inputs)
+    if followed.texts:
+        edits = replace(edits, texts={**followed.texts, **edits.texts})
     messages = apply_edits(session.transcript, edits) if outcome.messages is None else outcome.messages
     records = list(_records(session, outcome, decisions, inputs))
     tokens_before, tokens_after = _count_tokens(session, records, decisions, inputs)
@@ -180,7 +185,7 @@ def _result(
         tokens_before=tokens_before,
         tokens_after=tokens_after,
         token_count_method=session.tokens.method,
-        warnings=(*session.transcript.warnings, *outcome.warnings),
+        warnings=(*session.transcript.warnings, *followed.warnings, *outcome.warnings),
         workspace_root=root,
         workspace_root_source=root_source,
         cache_cost=cost.as_json(),
@@ -196,13 +201,15 @@ def _records(
     inputs: Mapping[str, Sequence[InputNote]],
 ) -> Iterator[Record]:
     """A record for every call with its result, in call order; then the calls whose id is not theirs alone."""
+    raw = session.transcript.raw
+    ascii_only = raw is not None and raw.isascii()
     for pair in session.pairs:
         decision = decisions.get(pair.use.id)
         record: Record
         if decision is None:
-            record = parts_record(pair, _decided_texts(pair, decisions))
+            record = parts_record(pair, _decided_texts(pair, decisions, ascii_only))
         elif isinstance(decision, Pointer):
-            record = pointer_record(pair, decision, _removed(pair, decision))
+            record = pointer_record(pair, decision, _removed(pair, decision, ascii_only))
         else:
             record = decision_record(pair, decision)
         scored = outcome.scored.get(pair.use.id)
@@ -221,7 +228,9 @@ def _rung_record(rung: Rung) -> RungRecord:
     return {"rung": rung.name, "replaced": rung.replaced, "chars": rung.chars}
 
 
-def _decided_texts(pair: Pair, decisions: Mapping[str, Decision]) -> list[tuple[Pair, Keep | Pointer, Removed | None]]:
+def _decided_texts(
+    pair: Pair, decisions: Mapping[str, Decision], ascii_only: bool
+) -> list[tuple[Pair, Keep | Pointer, Removed | None]]:
     """What became of each text of a result that is several parts. A policy that decides about whole calls leaves one
     alone that has a guarded text: then that guard's reason is the reason of all of them."""
     texts = pair.texts()
@@ -230,23 +239,27 @@ def _decided_texts(pair: Pair, decisions: Mapping[str, Decision]) -> list[tuple[
     for text in texts:
         decision = decisions.get(text.text_id, guarded)
         if isinstance(decision, Pointer) and text.text_id in decisions:
-            found.append((text, decision, _removed(text, decision)))
+            found.append((text, decision, _removed(text, decision, ascii_only)))
         else:
             found.append((text, Keep(decision.reason, decision.source, decision.verdict), None))
     return found
 
 
-def _removed(pair: Pair, pointer: Pointer) -> Removed:
-    """What went with the note, and what of it the note alone does not give back (`lcc restore` needs it)."""
+def _removed(pair: Pair, pointer: Pointer, ascii_only: bool) -> Removed:
+    """What went with the note, and what of it the note alone does not give back (`lcc restore` needs it).
+
+    ``ascii_only``: the transcript's file escapes all characters beyond ASCII.
+    """
     text = pair.result.text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    escaped = ascii_only and not text.isascii()
     if isinstance(pointer.proof, InStash) or pointer.reason is OUTPUT_LINES_OF_LATER:
-        return Removed(digest, len(text))
+        return Removed(digest, len(text), escaped=escaped)
     header = text[: header_length(pair.use.tool, text)]
     read = None if header or isinstance(pointer.proof, KeptLater) else file_read_of(pair.use)
     rows = parse_rows(text) if read is not None and read.numbered else None
     first = f"{rows.first:{rows.width or 1}d}{rows.separator}" if rows else None
-    return Removed(digest, len(text), header, first)
+    return Removed(digest, len(text), header, first, escaped)
 
 
 def _duplicate_pairs(transcript: Transcript) -> Iterator[Pair]:

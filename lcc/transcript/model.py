@@ -166,6 +166,8 @@ class Transcript:
     """What was read around, with its place: a damaged line that is kept as it stands. Of very many the first ones."""
     damaged: int = 0
     """How many such places there are."""
+    aside: tuple[Message, ...] = field(default=(), repr=False)
+    """What stands in the file and is not sent any more (rewound, summarised, of a side chain), in the file's order."""
 
     def pairs(self) -> Iterator[Pair]:
         """Every call that has its result after it, in the order of the calls, without ``duplicates``."""
@@ -178,6 +180,25 @@ class Transcript:
                 found = results.get(use.id)
                 if found is not None and found[1] >= index and use.id not in self.duplicates:
                     yield Pair(use, found[0], index, found[1])
+
+    def aside_pairs(self) -> Iterator[Pair]:
+        """Every other call of the file with its result; neither has a place among the messages (index -1)."""
+        if not self.aside:
+            return
+        sent = {pair.use.id for pair in self.pairs()} | self.duplicates
+        results: dict[str, ToolResult] = {}
+        for result in self.all_results():
+            results.setdefault(result.tool_use_id, result)
+        for message in (*self.messages, *self.aside):
+            for use in message.tool_uses:
+                if use.id in results and use.id not in sent:
+                    sent.add(use.id)
+                    yield Pair(use, results[use.id], -1, -1)
+
+    def all_results(self) -> Iterator[ToolResult]:
+        """Every result of the file, those that are still sent first."""
+        for message in (*self.messages, *self.aside):
+            yield from message.tool_results
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def checked(transcript: Transcript, *, strict: bool = False) -> Transcript:
     One that is counts as null in a session file, with a warning; with ``strict``, and in one document, it is a
     TranscriptError.
     """
-    uses = [use for message in transcript.messages for use in message.tool_uses]
+    uses = [use for message in (*transcript.messages, *transcript.aside) for use in message.tool_uses]
     if _writable([use.input for use in uses]):
         return transcript
     warnings: list[str] = []
@@ -40,13 +40,17 @@ def checked(transcript: Transcript, *, strict: bool = False) -> Transcript:
                 raise error
             warnings.append(f"{error}; this input is not read")
             deep.add(use.path)
-    messages = tuple(
-        message._replace(tool_uses=tuple(u._replace(input=None) if u.path in deep else u for u in message.tool_uses))
-        for message in transcript.messages
-    )
+
+    def shallow(messages: Sequence[Message]) -> tuple[Message, ...]:
+        return tuple(
+            m._replace(tool_uses=tuple(u._replace(input=None) if u.path in deep else u for u in m.tool_uses))
+            for m in messages
+        )
+
     return replace(
         transcript,
-        messages=messages,
+        messages=shallow(transcript.messages),
+        aside=shallow(transcript.aside),
         warnings=(*transcript.warnings, *warnings),
         damaged=transcript.damaged + len(warnings),
     )

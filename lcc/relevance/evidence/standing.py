@@ -52,6 +52,12 @@ def standing_reasons(
                 reasons[text_id] = NOT_A_SINGLE_TEXT
             elif result.text.startswith(_PERSISTED):
                 reasons[text_id] = ALREADY_A_POINTER
+    for message in transcript.aside:  # a rewind may lead back to a note, and its target must then still be there
+        for outside in message.tool_results:
+            for _, _, result in outside.texts():
+                note = find_note(result.text)
+                if note is not None and note.kind in ("identical", "lines") and note.target is not None:
+                    named.append(note.target)
     for target in named:
         reasons.setdefault(target, NAMED_BY_EARLIER_NOTE)
     for stub, source in _stubs_and_sources(pairs, reads, transcript.cwd, workspace_root):

@@ -83,6 +83,7 @@ class Codex(ManyLines):
             tuple(offsets),
             warnings_of(warnings),
             len(warnings),
+            tuple(message.build() for message in rollout.aside),
         )
 
     def is_own_line(self, path: Path) -> bool:
@@ -124,6 +125,8 @@ class _Rollout:
 
     def __init__(self) -> None:
         self.messages: list[MessageBuilder] = []
+        self.aside: list[MessageBuilder] = []
+        """What a rollback or a compaction took out of it."""
         self.turns: list[int] = []
         """For each turn, how many messages were there when it started."""
         self.cwd: str | None = None
@@ -165,7 +168,9 @@ class _Rollout:
         elif event == "thread_rolled_back":
             count = payload.get("num_turns")
             if isinstance(count, int) and count > 0 and self.turns:
-                del self.messages[self.turns[-min(count, len(self.turns))] :]
+                start = self.turns[-min(count, len(self.turns))]
+                self.aside += self.messages[start:]
+                del self.messages[start:]
                 del self.turns[-count:]
 
     def _compacted(self, payload: dict[str, Json], path: Path, damaged: bool) -> None:
@@ -181,9 +186,11 @@ class _Rollout:
             except TranscriptError:
                 self.messages = before
                 raise
+            self.aside += before
             self.turns = []
             return
         self.turns = []
+        self.aside += [m for m in self.messages if m.role != "user" or m.results]
         self.messages = [m for m in self.messages if m.role == "user" and not m.results]
         summary = MessageBuilder("user")
         summary.texts.append(_string(payload, "message") or "")

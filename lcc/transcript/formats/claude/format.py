@@ -46,6 +46,6 @@ class ClaudeCode(ManyLines):
     def second_copies(self, transcript: Transcript) -> dict[str, list[str]]:
         """The line of a result keeps the tool's own answer beside the message."""
         return {
-            pair.use.id: list(strings_of(document_value(transcript, int(pair.result.path[0])).get("toolUseResult")))
-            for pair in transcript.pairs()
+            result.tool_use_id: list(strings_of(document_value(transcript, int(result.path[0])).get("toolUseResult")))
+            for result in transcript.all_results()
         }

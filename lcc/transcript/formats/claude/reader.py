@@ -161,7 +161,10 @@ class SessionState:
             raise unplaced[0]
         damage = [*self.warnings, *(f"{problem}; {KEPT}" for problem in unplaced)]
         with without_collector():
-            messages = _messages(self.branch())
+            branch = self.branch()
+            messages = _messages(branch)
+            sent = {entry.document for entry in branch}
+            aside = [e for e in self.placed_entries() if e.content is not None and e.document not in sent]
         return Transcript(
             form,
             messages,
@@ -174,6 +177,7 @@ class SessionState:
             tuple(self.offsets),
             warnings_of(damage),
             len(damage),
+            tuple(message for entry in aside for message in _messages([entry])),
         )
 
 
