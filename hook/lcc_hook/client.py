@@ -6,8 +6,8 @@ no daemon answers stands in ``starter.py`` beside it and is compiled only then. 
 older systems (3.8 and up). The rules for the runtime folder and the socket's name live here, and the daemon
 imports them from here, since this file can import nothing.
 
-Whatever goes wrong, it exits 0 within its time: ``compact`` then prints a plan that hands over to Claude Code. That
-needs nothing that is not loaded yet, since on a slow machine there is no time left to load it.
+Whatever goes wrong, it exits 0 within its time: ``compact`` then prints a plan that hands over to Claude Code. The
+last one of these needs nothing that is not loaded yet, since on a slow machine there is no time left to load it.
 """
 
 import _signal  # type: ignore[import-not-found]
@@ -41,6 +41,10 @@ START_BUDGET = 8.0
 LONGEST_BUDGET_MS = 3_600_000
 LAST_WORDS = 2.0
 """Seconds after the end of a call's time in which its hand-over is printed in the usual way; then at once."""
+LATE_PLAN = (
+    b'{"v":1,"action":"hand-over","reason":"out-of-time",'
+    b'"say":"left to the built-in summary: no answer in time; see lcc-daemon status"}'
+)
 PRINTING = 20.0
 """Seconds in which whoever reads must have taken the answer."""
 GREETING_WAIT = 0.3
@@ -97,7 +101,7 @@ def _ring(number: int, frame: object) -> None:
         _signal.setitimer(_signal.ITIMER_REAL, PRINTING)
         return
     if Hook.phase == "late":
-        say_and_end(*excuse(Hook.command, OutOfTimeError()))
+        say_and_end(*last_words())
     posix._exit(0)
 
 
@@ -395,20 +399,18 @@ def excuse(command: str, error: BaseException) -> "tuple[str, bytes]":
     else:
         reason, why = "client-error", f"{type(error).__name__} in the hook client: {error}"
     why = " ".join(why.split())
-    out = ""
-    if command == "compact":
-        say = quoted(f"left to the built-in summary: {why}")
-        out = f'{{"v":1,"action":"hand-over","reason":{quoted(reason)},"say":{say}}}'
-    elif command == "session-start":
-        out = f'{{"systemMessage":{quoted(f"lcc: {why}")}}}'
-    return f"lcc: {why}\n", out.encode()
+    plan = {"v": 1, "action": "hand-over", "reason": reason, "say": f"left to the built-in summary: {why}"}
+    shown = {"compact": plan, "session-start": {"systemMessage": f"lcc: {why}"}}.get(command)
+    if shown is None:
+        return f"lcc: {why}\n", b""
+    import json
+
+    return f"lcc: {why}\n", json.dumps(shown, separators=(",", ":")).encode()
 
 
-def quoted(text: str) -> str:
-    """A JSON string. Loading ``json`` for it would cost more than all else."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    numbers = [units[place] << 8 | units[place + 1] for place in range(0, len(units), 2)]
-    return '"' + "".join(chr(n) if 31 < n < 127 and n not in (34, 92) else f"\\u{n:04x}" for n in numbers) + '"'
+def last_words() -> "tuple[str, bytes]":
+    """The same where even that takes too long, or fails: nothing is loaded, nothing put together."""
+    return "lcc: no answer in time\n", LATE_PLAN if Hook.command == "compact" else b""
 
 
 def say_and_end(say: str, out: "bytes | bytearray") -> None:
@@ -432,9 +434,10 @@ def main(words: "list[str]") -> None:
             Hook.phase = "printing"  # within the `try`: until then the alarm may ring
         except Exception as error:
             Hook.phase = "late"
+            _signal.setitimer(_signal.ITIMER_REAL, LAST_WORDS)
             say, out = excuse(Hook.command, error)
-    except OutOfTimeError as error:  # it rang while another error was looked at
-        say, out = excuse(Hook.command, error)
+    except Exception:
+        say, out = last_words()
     say_and_end(say, out)
 
 

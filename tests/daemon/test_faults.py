@@ -29,8 +29,6 @@ from daemon.daemon_world import (
     wait_until,
     write_session,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 from judge.system_one_server import http, system_one
 
 from lcc_daemon import background as background_module
@@ -39,7 +37,7 @@ from lcc_daemon.background import Background
 from lcc_daemon.logs import WriteBehind
 from lcc_daemon.services import Priority
 from lcc_daemon.workers import Workers
-from lcc_hook.client import BUILD, quoted
+from lcc_hook.client import BUILD
 
 LOG = logging.getLogger("lcc_daemon.tests")
 
@@ -463,7 +461,7 @@ def test_a_hand_over_comes_at_once_where_even_that_takes_too_long(world: World, 
     shutil.copytree(CLIENT.parent, folder)
     text = (folder / "client.py").read_text()
     begun = "    if isinstance(error, GiveUpError):\n"
-    endless = "    while sys._getframe(1).f_code.co_name != '_ring':\n        pass\n"
+    endless = "    while True:\n        pass\n"
     slow = text.replace("LAST_WORDS = 2.0", "LAST_WORDS = 0.2").replace(begun, endless + begun, 1)
     assert endless in slow
     (folder / "client.py").write_text(slow)
@@ -471,13 +469,6 @@ def test_a_hand_over_comes_at_once_where_even_that_takes_too_long(world: World, 
     env = world.merged({"LCC_BUDGET_MS": "1", "LCC_START_BUDGET_MS": "1"})
     done = subprocess.run(words, input=b"{}", env=env, capture_output=True, check=False, timeout=30)
     assert json.loads(done.stdout)["reason"] == "out-of-time"
-
-
-@given(st.text(st.characters(codec=None)))
-def test_a_string_is_quoted_as_json_has_it(text: str) -> None:
-    """By hand, since loading a library for it costs more than all else; lone surrogates too."""
-    assert json.loads(quoted(text)) == text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    assert quoted(text).isascii()
 
 
 @pytest.mark.parametrize("name", ["LCC_BUDGET_MS", "LCC_START_BUDGET_MS"])
