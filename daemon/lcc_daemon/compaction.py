@@ -51,6 +51,16 @@ class Event:
     context_tokens: int | None = None
     window_tokens: int | None = None
 
+    @property
+    def has_bash(self) -> bool:
+        """Whether this conversation has used the Bash tool: it can then run `lcc recall`."""
+        return any(
+            isinstance(use, dict) and use.get("tool") == "Bash"
+            for message in self.messages
+            if isinstance(message, dict) and isinstance(uses := message.get("toolUses"), list)
+            for use in uses
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class EventContext:

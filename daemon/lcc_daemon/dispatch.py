@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lcc.config import ConfigError, load_config, state_folder
-from lcc_daemon.commands import compact, ping, pre_compact, session_end, session_start
+from lcc_daemon.commands import allow_recall, compact, ping, pre_compact, session_end, session_start
 from lcc_daemon.environment import environment_of
 from lcc_daemon.logs import failure_of
 from lcc_daemon.plan import remove_old_parts
@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, Callable[[Request, Call, Services], Answer]] = {
     "session-start": session_start.answer,
     "pre-compact": pre_compact.answer,
     "session-end": session_end.answer,
+    "allow-recall": allow_recall.answer,
     "ping": ping.answer,
 }
 

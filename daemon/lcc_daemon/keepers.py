@@ -23,6 +23,7 @@ from lcc_daemon.logs import failure_of
 
 REPORTS_KEPT = 50
 GUIDES_KEPT = 20
+SESSIONS_KEPT = 500
 GIVE_BACK_SECONDS = 15 * 60
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
@@ -117,6 +118,25 @@ class Keepers:
                     old.rmdir()
         except OSError as error:
             self._log.warning("guide not kept: %s", failure_of(error))
+
+    # ---------------------------------------------------------------- recall
+
+    def note_recall(self, folder: bytes, session_id: str) -> None:
+        """The session's shell finds our `lcc`. It is kept in the runtime folder, for a daemon that comes after this."""
+        if _SAFE_ID.match(session_id):
+            kept = Path(os.fsdecode(folder)) / "recall"
+            try:
+                write_private(kept / session_id, b"", durable=False)
+                remove_own(kept, _SAFE_ID, keep=SESSIONS_KEPT)
+            except OSError as error:
+                self._log.warning("recall: %s", error.strerror)
+
+    @staticmethod
+    def can_recall(folder: bytes, session_id: object) -> bool:
+        """Whether a session's shell finds our `lcc`, as far as is known."""
+        if not isinstance(session_id, str) or not _SAFE_ID.match(session_id):
+            return False
+        return (Path(os.fsdecode(folder)) / "recall" / session_id).is_file()
 
     # ---------------------------------------------------------------- hooks
 

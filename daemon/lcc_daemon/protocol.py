@@ -1,8 +1,8 @@
 """The wire: length-prefixed frames over a Unix socket, one request a connection.
 
     daemon  greeting    "lcc <protocol> <build> <pid>"
-    client  header      key=value fields with NUL between them: protocol, build, command, cwd, env.<NAME> …, and
-                        lends: names of variables with secrets, which stay with the client until they are asked for
+    client  header      key=value fields with NUL between them: protocol, build, command, cwd, can_recall, env.<NAME> …,
+                        and lends: names of variables with secrets, which stay with the client until they are asked for
             body        the hook's stdin, untouched
     daemon  header      "<status> <number>\\n<text>": ok or error, or one after which another answer follows:
                         wait (more time, in ms), lend (names of variables)
@@ -34,7 +34,7 @@ MANAGING = frozenset(("status", "stop"))
 """Commands that a client of another build may give too."""
 HOOKS = ("session-start", "compact", "pre-compact", "session-end")
 """What Claude Code calls us for, in the order of a session's life."""
-COMMANDS = MANAGING | {*HOOKS, "ping"}
+COMMANDS = MANAGING | {*HOOKS, "allow-recall", "ping"}
 
 
 class ProtocolError(Exception):
@@ -56,6 +56,8 @@ class Request:
     cwd: str = ""
     lends: frozenset[str] = frozenset()
     """Variables with secrets that the client gives only when it is asked for them."""
+    can_recall: bool = False
+    """A session start's: the session's shell finds our `lcc`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ def parse_header(data: bytes) -> Request:
     if command not in COMMANDS:
         raise ProtocolError("unknown-command", "the daemon knows no such command")
     env = {key[4:]: value for key, value in fields.items() if key.startswith("env.")}
-    return Request(command, env, cwd=fields.get("cwd", ""), lends=frozenset(fields.get("lends", "").split()))
+    lends = frozenset(fields.get("lends", "").split())
+    return Request(command, env, cwd=fields.get("cwd", ""), lends=lends, can_recall=fields.get("can_recall") == "1")
 
 
 def parse_lent(data: bytes) -> dict[str, str]:

@@ -39,6 +39,11 @@ class Remembered:
             while len(self._keys) > self._most:
                 del self._keys[next(iter(self._keys))]
 
+    def take(self, key: Hashable) -> bool:
+        """Forget a key; whether it was there."""
+        with self._guard:
+            return key in self._keys and self._keys.pop(key) is None
+
     def __contains__(self, key: Hashable) -> bool:
         return key in self._keys
 
@@ -90,6 +95,8 @@ class Services:
     priority: Priority
     compacted: Remembered
     """Session and agent of each conversation that a pass has compacted."""
+    noted: Remembered
+    """Of those, the ones that hold notes of the stash and have not been told yet how to follow them."""
 
     @property
     def parts_folder(self) -> Path:
@@ -118,4 +125,5 @@ def build_services(folder: bytes, env: Mapping[str, str], stats: Stats, log: log
         judges=JudgeClients(),
         priority=priority,
         compacted=Remembered(),
+        noted=Remembered(),
     )

@@ -296,6 +296,30 @@ def header_for(command: str, env: "dict[bytes, bytes]") -> bytes:
     return b"\0".join([*fields, b"cwd=" + cwd])
 
 
+def put_lcc_on_path(env: "dict[bytes, bytes]") -> bool:
+    """Have every later shell of the session find our `lcc`, ahead of any other; whether it does.
+
+    The client runs what stands in CLAUDE_ENV_FILE ahead of each command of its Bash tool.
+    """
+    file = env.get(b"CLAUDE_ENV_FILE", b"")
+    folder = __file__.encode("utf-8", "surrogateescape").rpartition(b"/lcc_hook/")[0] + b"/bin"
+    if not file.startswith(b"/") or not folder.startswith(b"/") or b":" in folder or b"\n" in folder:
+        return False
+    line = b"export PATH='%s':\"$PATH\"\n" % folder.replace(b"'", b"'\\''")
+    try:
+        if not posix.access(folder + b"/lcc", posix.X_OK):
+            return False
+        fd = posix.open(file, posix.O_RDWR | posix.O_APPEND | posix.O_CREAT | posix.O_NONBLOCK | posix.O_CLOEXEC, 0o600)
+        try:
+            if line not in posix.read(fd, HEADER_LIMIT):
+                posix.write(fd, line)
+        finally:
+            posix.close(fd)
+    except OSError:
+        return False
+    return True
+
+
 def is_lent(key: bytes) -> bool:
     return key in LENT or key.upper() in LENT[2:]
 
@@ -366,6 +390,8 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
         raise refused
     arm(budget + BUDGET_FOR_EACH_MB * sum(map(len, chunks)) / 1e6)
     header = header_for(command, env)
+    if command == "session-start" and put_lcc_on_path(env):
+        header += b"\0can_recall=1"
     if line is not None:
         try:
             greet(line)

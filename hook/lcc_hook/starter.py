@@ -49,7 +49,7 @@ HOLDER_WAIT = 3.0
 LOOK_AGAIN = 0.03
 BACK_OFF = (3, 60.0, 300.0)
 """After so many crashes within so many seconds, stay down for so many seconds."""
-STARTING_COMMANDS = ("compact", "session-start", "pre-compact")
+STARTING_COMMANDS = ("compact", "session-start", "pre-compact", "allow-recall")
 """The others only tell something to a daemon that runs: none is started to hear that a session has ended."""
 KEPT_VARIABLES = (b"HOME", b"PATH", b"LANG", b"TZ", b"TMPDIR", b"USER", b"LOGNAME")
 KEPT_PREFIXES = (b"LC_", b"LCC_", b"XDG_")

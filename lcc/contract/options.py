@@ -300,6 +300,14 @@ class LiveOptions(PassOptions):
         ),
     ] = 15.0
     stash_dir: Annotated[str | None, Option("Where the stash is.", kind="path", absolute=True, in_config=True)] = None
+    allow_recall: Annotated[
+        bool,
+        Option(
+            "The agent may run `lcc recall`, one plain command that only reads, without asking for permission.",
+            in_config=True,
+            form=Form("Recall without asking", "The agent gets removed outputs back without a permission prompt."),
+        ),
+    ] = True
     request_log: Annotated[
         bool, Option("A line of figures, without content, for each pass of a live session.", in_config=True)
     ] = False

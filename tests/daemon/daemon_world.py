@@ -255,6 +255,17 @@ def make_event(world: World, files: int = 8, lines: int = 120, **fields: object)
     return json.dumps({**event, **fields}, ensure_ascii=False).encode()
 
 
+def that_can_recall(world: World, event: bytes) -> bytes:
+    """The event in a session that can follow notes of the stash: it began with our hook, and has used its shell."""
+    value = json.loads(event)
+    call = call_message("toolu_shell", "Bash", {"command": "ls"}, "Looking.", result={}, text="nothing")
+    value["messages"][1:1] = [call, {**result_message("toolu_shell", "nothing"), "text": "", "toolUses": []}]
+    started = json.dumps({"session_id": value["session_id"], "source": "startup"})
+    world.client("session-start", started, CLAUDE_ENV_FILE=str(world.root / "env.sh"))
+    assert wait_until((world.runtime / "recall" / value["session_id"]).exists)
+    return json.dumps(value).encode()
+
+
 def make_large_event(world: World) -> bytes:
     """An event whose plan is over 4 MiB."""
     messages: list[dict[str, object]] = [{"role": "user", "text": "Mend it.", "toolUses": []}]

@@ -174,7 +174,7 @@ def test_stashed_puts_its_objects_where_the_configuration_says(world: World) -> 
     file = world.root / "home" / ".config" / "lcc" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(f'rules_mode = "stashed"\nstash_dir = "{world.root}/stash"\n')
-    event = make_event(world, files=40)
+    event = that_can_recall(world, make_event(world, files=40))
     for path in world.project.iterdir():
         path.unlink()  # nothing is on disk any more: only the stash can give it back
     plan = world.plan(event)

@@ -74,7 +74,8 @@ def test_a_stash_whose_lock_is_held_keeps_the_outputs_and_the_reports_come(
     event = json.loads(make_event(world, files=2))
     event["messages"][1:1] = turns
     world.start()
-    plan = world.plan(json.dumps(event).encode(), LCC_RULES_MODE="stashed", LCC_STASH_DIR=str(stash))
+    asked = that_can_recall(world, json.dumps(event).encode())
+    plan = world.plan(asked, LCC_RULES_MODE="stashed", LCC_STASH_DIR=str(stash))
     assert wait_until(lambda: len(list((world.state / "reports").glob("*.json"))) == 1)
     report = json.loads(next((world.state / "reports").glob("*.json")).read_bytes())
     assert plan["action"] == "replace"

@@ -60,7 +60,7 @@ class Stranger:
                 use["text"] = f"{self.name} {number}\n" + f"a line of {self.name}'s\n" * 200
             for result in message.get("toolResults", []):
                 result["text"] = f"{self.name} {number - 1}\n" + f"a line of {self.name}'s\n" * 200
-        return json.dumps(event).encode()
+        return that_can_recall(world, json.dumps(event).encode())
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from lcc.config import Config, ConfigError, load_config, state_folder
@@ -29,6 +31,7 @@ from lcc_daemon.services import Services
 
 TIME_AFTER_JUDGE_MS = 3000
 """What a pass may need besides the time for its judge."""
+NO_JUDGE_YET = "by the rules, since the judge comes with the plugin's Python environment"
 
 
 def answer(request: Request, call: Call, services: Services) -> Answer:
@@ -61,6 +64,11 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
     except ConfigError as error:
         services.stats.error("configuration")
         return hand_over("config", str(error)), whose
+    waits_for_judge = config.provider != "rules" and find_spec("httpx") is None
+    if waits_for_judge:
+        config = replace(config, provider="rules")
+    if config.rules_mode == "stashed" and not _can_recall(event, services):
+        config = replace(config, rules_mode="recoverable")
     if config.provider != "rules":
         call.more_time(int(config.judge_timeout_s * 1000) + TIME_AFTER_JUDGE_MS)
         env = with_judge_secrets(env, config.provider, request, call)
@@ -72,15 +80,29 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
         seen_before=(event.session_id, event.agent_id) in services.compacted,
     )
     outcome = compact_event(event, config, context)
+    if waits_for_judge and isinstance(outcome.plan, Replace):
+        plan = replace(outcome.plan, say=f"{outcome.plan.say}; {NO_JUDGE_YET}")
+        outcome = replace(outcome, plan=plan, encoded=plan.encode())
     if outcome.report is not None:
         services.keepers.keep_report(report_path, outcome.report)
     if config.request_log and outcome.report is not None:
         services.background.submit(_log_pass, outcome.report, env, services)
     if isinstance(outcome.plan, Replace) and not call.cancelled.is_set():
         services.compacted.add((event.session_id, event.agent_id))
+        if outcome.report is not None and _has_stash_notes(outcome.report):
+            services.noted.add((event.session_id, event.agent_id))
         services.background.submit(services.saved.add, state_folder(env), outcome.saved_bytes)
         services.keepers.forget_to_give_back(services.keepers.guide_folder(state_folder(env), event.session_id))
     return outcome, whose
+
+
+def _can_recall(event: Event, services: Services) -> bool:
+    """Whether this conversation is known to be able to follow a note of the stash: its shell finds our `lcc`."""
+    return event.has_bash and services.keepers.can_recall(services.folder, event.session_id)
+
+
+def _has_stash_notes(report: Report) -> bool:
+    return any(record.get("recoverability_check") == "stash" for record in report["decisions"])
 
 
 def _ports(config: Config, event: Event, env: Mapping[str, str], services: Services) -> Ports:

@@ -1,4 +1,7 @@
-"""`session-start`: follow the session's file; after a built-in summary, give back what the guide kept."""
+"""`session-start`: follow the session's file; after a built-in summary, give back what the guide kept.
+
+After a replacement that left notes of the stash it says how such a note is followed.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,19 @@ from lcc_hook.client import SET_UP
 from lcc_hook.places import is_ready
 
 PLUGIN_DATA_BYTES = 4096
+HOW_TO_RECALL = (
+    "[lcc] A result that reads [removed: … · lcc recall ID] comes back with the Bash command `lcc recall ID`, "
+    "or a part of it with --lines A-B or --grep REGEX."
+)
 
 
 def answer(request: Request, call: Call, services: Services) -> Answer:
     hook = read_hook_input(request)
     _remember_plugin_data(services.folder, request.env.get("CLAUDE_PLUGIN_DATA", ""), services.log)
+    if request.can_recall:
+        services.keepers.note_recall(services.folder, hook.session_id)
+    if hook.source == "compact" and services.noted.take((hook.session_id, hook.agent_id)):
+        return Answer(HOW_TO_RECALL.encode())
     if hook.agent_id:
         return Answer()
     if hook.session_id and hook.transcript_path.startswith("/"):
