@@ -155,6 +155,8 @@ def _config(env: Mapping[str, str]) -> Iterator[Check]:
     chosen = [f"{key}={getattr(config, key)!r} ({source})" for key, source in sorted(config.sources.items())]
     there = str(file) if file.exists() else f"{file} (not there: defaults)"
     yield Check("config", "ok", "; ".join([there, *chosen]))
+    recalls = "the agent may run lcc recall without asking (allow_recall)"
+    yield Check("recall", "ok", recalls if config.allow_recall else "the agent asks before lcc recall (allow_recall)")
     if not config.enabled:
         yield Check("switch", "problem", "lcc is switched off", f"set enabled = true ({config.sources['enabled']})")
     if config.provider != "rules":

@@ -47,7 +47,7 @@ class Event:
     transcript_path: str
     options: dict[str, Json]
     can_recall: bool = True
-    """Whether the session has a way to follow a note of the stash; who does not say has the plugin's own tool."""
+    """Whether the session has a way to follow a note of the stash, as far as who sends the event knows."""
     context_tokens: int | None = None
     window_tokens: int | None = None
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from daemon.daemon_world import PYTHON, World, make_event
+from daemon.daemon_world import PYTHON, World, make_event, that_can_recall
 
 from lcc.config import Config, ConfigError, config_file, load_config, state_folder
 

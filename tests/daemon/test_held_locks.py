@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from daemon.daemon_world import World, make_event, read_turn, wait_until
+from daemon.daemon_world import World, make_event, read_turn, that_can_recall, wait_until
 from odd_files import Holder
 
 ASKED = 5
@@ -71,7 +71,7 @@ def test_a_stash_whose_lock_is_held_keeps_the_outputs_and_the_reports_come(
     if is_held:
         stopped(hold, stash / "lock")
     turns = read_turn(99, world.project / "search", "found: " * 2000, is_error=False)
-    event = json.loads(make_event(world, files=2))
+    event = json.loads(make_event(world, files=3))
     event["messages"][1:1] = turns
     world.start()
     asked = that_can_recall(world, json.dumps(event).encode())

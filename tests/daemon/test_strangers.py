@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from daemon.daemon_world import World, make_event, wait_until, write_session
+from daemon.daemon_world import World, make_event, that_can_recall, wait_until, write_session
 from judge.system_one_server import SystemOneServer, always, system_one
 
 NAMES = ("anna", "bert")

@@ -67,7 +67,8 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
     waits_for_judge = config.provider != "rules" and find_spec("httpx") is None
     if waits_for_judge:
         config = replace(config, provider="rules")
-    if config.rules_mode == "stashed" and not _can_recall(event, services):
+    event = replace(event, can_recall=event.can_recall and _can_recall(event, services))
+    if config.rules_mode == "stashed" and not event.can_recall:
         config = replace(config, rules_mode="recoverable")
     if config.provider != "rules":
         call.more_time(int(config.judge_timeout_s * 1000) + TIME_AFTER_JUDGE_MS)
