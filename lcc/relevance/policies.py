@@ -403,7 +403,7 @@ def _walk_back(session: Session, recoverable: Mapping[str, Decision], choice: Ch
     decisions: dict[str, Decision] = {}
     for message in reversed(session.transcript.messages):
         for result in reversed(message.tool_results):
-            for text_id, _, _ in reversed(result.texts()):
+            for text_id in reversed(result.text_ids()):
                 output = outputs.get(text_id)
                 if output is None:
                     continue

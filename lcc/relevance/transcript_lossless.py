@@ -185,13 +185,16 @@ def dedupe_violations(
     targets: dict[str, tuple[Output, int]] = {}
     repeated: set[str] = set()
     tools = {use.id: use.tool for message in original for use in message.tool_uses}
-    texts = (text for message in original for result in message.tool_results for text in result.texts())
-    for position, (text_id, _, result) in enumerate(texts):
-        if text_id in named:
-            if text_id in targets:
-                repeated.add(text_id)
-            output = Output(text_id, tools.get(result.tool_use_id, ""), result.text, bool(result.is_error))
-            targets[text_id] = (output, position)
+    position = 0
+    for whole in (result for message in original for result in message.tool_results):
+        ids = whole.text_ids()
+        for offset, text_id in enumerate(ids):
+            if text_id in named:
+                if text_id in targets:
+                    repeated.add(text_id)
+                tool, text = tools.get(whole.tool_use_id, ""), whole.texts()[offset][2].text
+                targets[text_id] = (Output(text_id, tool, text, bool(whole.is_error)), position + offset)
+        position += len(ids)
     split: dict[str, list[str]] = {}
     problems: dict[str, str] = {}
     for change, note in sorted(dedupes, key=lambda dedupe: dedupe[1].target or ""):
@@ -200,8 +203,8 @@ def dedupe_violations(
         problem = _claim_problem(change, note, targets, changed, repeated, split)
         if problem:
             problems[change.id] = problem
-    ids = (change.id for change, _ in dedupes)
-    return [Violation(text_id, problems[text_id]) for text_id in ids if text_id in problems]
+    found = (change.id for change, _ in dedupes)
+    return [Violation(text_id, problems[text_id]) for text_id in found if text_id in problems]
 
 
 def _claim_problem(

@@ -84,6 +84,12 @@ class ToolResult(NamedTuple):
             for part in self.parts
         )
 
+    def text_ids(self) -> tuple[str, ...]:
+        """The text ids of ``texts``."""
+        if not self.parts:
+            return (self.tool_use_id,)
+        return tuple(part_id(self.tool_use_id, part.number) for part in self.parts)
+
     def untouchable(self) -> ToolResult:
         """The result as one of a damaged document, in which nothing may be changed."""
         return self._replace(text_path=None, parts=())
