@@ -6,6 +6,7 @@ proxy: no later call can have written the file. Pointers to read-only commands a
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from lcc.contract.reasons import (
     Reason,
 )
 from lcc.relevance.evidence.disk import read_file
+from lcc.relevance.evidence.failures import is_no_file
 from lcc.relevance.evidence.later_writes import LaterWrites
 from lcc.relevance.evidence.proofs import FileText, ProvenPart, prove_read
 from lcc.relevance.reading.calls import FileRead, command_of, cwd_of, file_read_of, full_path
@@ -47,6 +49,12 @@ _CLIENT_WORDS = re.compile(
     r"|^Total output lines: |^Shell cwd was reset to |^<system-reminder>",
     re.MULTILINE,
 )
+
+
+# A command that went to the background: the result is its task, and no output.
+_TASK = re.compile(r"Command (?:is )?(?:running in|(?:was )?(?:\w+ )?(?:moved to|sent to|backgrounded))")
+# Rows as another host's read tool numbers them, which are no lines of a file.
+_FOREIGN_ROW = re.compile(r"[ \t]*L?[0-9]{1,7}[ \t]*(?:[|:│→\t]|-> )")
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,7 @@ def recoverable_decisions(candidates: Sequence[Pair], around: Surroundings) -> d
                 continue
             reason = found
         decisions[pair.text_id] = _keep(reason)
-    by_file = _disk_decisions(reads) if around.asks_disk else _proxy_decisions(reads, around)
+    by_file = _disk_decisions(reads, around) if around.asks_disk else _proxy_decisions(reads, around)
     decisions.update(by_file)
     decisions.update(_command_decisions(commands, around))
     return decisions
@@ -128,6 +136,8 @@ def _classify(pair: Pair, around: Surroundings) -> _Read | Reason | Literal["com
             return COMMAND_POINTERS_DISABLED
         return "command"
     header = header_length(use.tool, text)
+    if (not read.by_tool and _TASK.match(text)) or is_json_output(use.tool, text):
+        return NOT_RECOVERABLE
     if use.id in around.running:
         return NOT_RECOVERABLE
     if len(text) == header or (read.by_tool and text.startswith(REMINDER_START.strip())):
@@ -135,7 +145,7 @@ def _classify(pair: Pair, around: Surroundings) -> _Read | Reason | Literal["com
     return _Read(pair, read, full_path(read.path, read.cwd, around.session_cwd, around.workspace_root), header)
 
 
-def _disk_decisions(reads: Sequence[_Read]) -> Iterator[tuple[str, Decision]]:
+def _disk_decisions(reads: Sequence[_Read], around: Surroundings) -> Iterator[tuple[str, Decision]]:
     """Verdicts by what the disk holds now. Each file is opened once, and held only while its reads are compared."""
     by_path: dict[str, list[_Read]] = {}
     for item in reads:
@@ -157,8 +167,16 @@ def _disk_decisions(reads: Sequence[_Read]) -> Iterator[tuple[str, Decision]]:
                 yield item.pair.text_id, _keep(KEEP_DISK_MISMATCH)
                 continue
             digest = digest or found.sha256()
-            proof = FileOnDisk(item.read.path, item.read.cwd, part.lines, path, found.real, digest)
+            proof = FileOnDisk(_named(item, around), item.read.cwd, part.lines, path, found.real, digest)
             yield item.pair.text_id, _point(item, part, proof)
+
+
+def _named(item: _Read, around: Surroundings) -> str:
+    """The path that a note names: as the call wrote it, where that leads to the same file from the session's folder;
+    else the whole path, for whoever follows the note does not stand where the call did."""
+    read = item.read
+    from_here = full_path(read.path, None, around.session_cwd, around.workspace_root)
+    return read.path if os.path.normpath(from_here) == os.path.normpath(item.path) else os.path.normpath(item.path)
 
 
 def _proxy_decisions(reads: Sequence[_Read], around: Surroundings) -> Iterator[tuple[str, Decision]]:
@@ -178,7 +196,7 @@ def _proxy_decisions(reads: Sequence[_Read], around: Surroundings) -> Iterator[t
         if part is None:
             yield text_id, _keep(READ_RANGE_UNKNOWN)
             continue
-        yield text_id, _point(item, part, FileByTranscript(item.read.path, item.read.cwd, part.lines))
+        yield text_id, _point(item, part, FileByTranscript(_named(item, around), item.read.cwd, part.lines))
 
 
 def _several_bodies(pairs: Sequence[Pair]) -> frozenset[str]:
@@ -202,6 +220,8 @@ def _asked_part(item: _Read) -> ProvenPart | None:
         return ProvenPart(None if whole else lines, 0, rows.end)
     if read.numbered and (not read.by_tool or begins_with_row(text)):
         return None  # something besides rows is in it
+    if read.by_tool and (read.always_rows or is_no_file(text) or _FOREIGN_ROW.match(text)):
+        return None  # words of the tool's own, or numbered in a way that is not known here
     if not read.by_tool and _CLIENT_WORDS.search(text):
         return None
     end = content_end(text) if read.by_tool else len(text)
@@ -322,9 +342,16 @@ def _pointer_problem(change: Change, use: ToolUse | None, allow_command_pointers
             return "its pointer names another command, or one that is not read-only"
         return None
     read = file_read_of(use)
-    if note.kind != "file" or read is None or read.path != note.target:
+    if note.kind != "file" or read is None or not _leads_to(read, note.target or ""):
         return "its pointer names another file than its own call"
     return _range_problem(change, note, read, rest)
+
+
+def _leads_to(read: FileRead, target: str) -> bool:
+    """Whether a note's path is that of the call, as it wrote it or from where it ran."""
+    whole = os.path.normpath(os.path.join(read.cwd or "", read.path))
+    # Where the call's folder is not known whole, the path must at least end as it does.
+    return target in (read.path, whole) or (os.path.isabs(target) and target.endswith("/" + whole.lstrip("./")))
 
 
 def _range_problem(change: Change, note: Note, read: FileRead, rest: str) -> str | None:

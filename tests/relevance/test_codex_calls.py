@@ -90,7 +90,7 @@ def test_a_script_reads_a_file_as_its_command_does() -> None:
         ("wait", "poll"),
         ("exec", "command"),
         ("mcp__collaboration__wait_agent", "other"),
-        ("mcp__site__fetch", "web"),
+        ("mcp__site__fetch", "other"),
         ("mcp__files__read", "other"),
         ("x__", "other"),
         ("__read", "read"),

@@ -39,6 +39,8 @@ def prove_read(read: FileRead, text: str, start: int, file: FileText) -> ProvenP
     """The proof that ``text`` from ``start`` on is what ``read`` prints of ``file`` as it is now, or None."""
     if read.numbered and start == 0:
         rows = parse_rows(text)
+        if rows and not _are_numbers(read, rows):
+            rows = None
         proof = _prove_rows(read, text, rows, file) if rows else None
         if proof or not read.by_tool:
             return proof
@@ -49,6 +51,17 @@ def prove_read(read: FileRead, text: str, start: int, file: FileText) -> ProvenP
             if proof:
                 return proof
     return _prove_plain(read, text, start, len(text), file)
+
+
+def _are_numbers(read: FileRead, rows: Rows) -> bool:
+    """Whether rows are known to be numbered by the tool, and are not a file's own first column.
+
+    A bare number and a tab is how a table begins too. Known are the commands that number, the tool whose rows always
+    are, the arrow, and a part of a file whose first row has the number of the line that was asked for.
+    """
+    if not read.by_tool or read.always_rows or rows.separator != "\t":
+        return True
+    return read.span is not None and 1 < read.span.first == rows.first
 
 
 def _prove_rows(read: FileRead, text: str, rows: Rows, file: FileText) -> ProvenPart | None:
@@ -77,7 +90,9 @@ def _prove_plain(read: FileRead, text: str, start: int, end: int, file: FileText
     else:
         first = read.span.first if read.span else 1
     last = first + count - 1
-    if last <= len(lines) and _are_lines(body, lines[first - 1 : last]):
+    # What follows the newline that ends the file is no line of it.
+    behind_end = count > 1 and last == len(lines) and lines[-1] == ""
+    if not behind_end and last <= len(lines) and _are_lines(body, lines[first - 1 : last]):
         return ProvenPart((first, last), start, end)
     # A command prints the newline that ends the last line; it stays in the result, behind the note.
     if count > 1 and body.endswith("\n") and last <= len(lines) and _are_lines(body[:-1], lines[first - 1 : last - 1]):

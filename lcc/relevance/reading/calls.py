@@ -46,7 +46,7 @@ _KINDS: dict[Kind, str] = {
     "agent": "task agent spawn_agent resume_agent close_agent followup_task send_input send_message sendmessage "
     "teamcreate",
     "report": "wait_agent list_agents",
-    "harmless": "toolsearch tool_search tool_search_call killbash killshell taskstop skill view_image",
+    "harmless": "toolsearch tool_search tool_search_call killbash killshell taskstop view_image",
 }
 _KIND_OF: dict[str, Kind] = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
@@ -68,6 +68,7 @@ _PATH_KEYS = (
 _COMMAND_KEYS = ("command", "cmd")
 _CWD_KEYS = ("workdir", "cwd", "working_directory")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
+_ALWAYS_ROWS = "Read"  # Claude Code's
 _INTEGER = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
@@ -82,13 +83,15 @@ class FileRead(NamedTuple):
     """Whether a read tool read it (which numbers lines, and behind which a client puts reminders)."""
     numbered: bool
     """Whether its output may number the lines."""
+    always_rows: bool = False
+    """Whether all that it shows of a text file is numbered rows."""
 
 
 @lru_cache(maxsize=1024)
 def kind_of(tool: str) -> Kind:
     """The kind of a tool, by name. A namespace of Codex's own (``collaboration__wait_agent``) is no part of it."""
-    if tool.startswith("mcp__"):
-        return "web" if "fetch" in tool else "other"
+    if tool.lower().startswith("mcp__"):  # whatever its name says, its server may do anything
+        return "other"
     name = tool.lower()
     return _KIND_OF.get(name) or _KIND_OF.get(name.rpartition("__")[2], "other")
 
@@ -156,13 +159,22 @@ def file_read_of(use: ToolUse) -> FileRead | None:
     if kind == "read":
         path = named_path(use)
         span = _asked_span(use.input)
-        return None if path is None or span is _NO_SPAN else FileRead(path, cwd_of(use), span, None, True, True)
-    if kind == "command":
+        return (
+            None
+            if path is None or span is _NO_SPAN
+            else FileRead(path, cwd_of(use), span, None, True, True, use.tool == _ALWAYS_ROWS)
+        )
+    if kind == "command" and not runs_in_background(use):
         command = command_of(use)
         found = command_read(command) if command else None
         if found:
             return FileRead(found.path, cwd_of(use), found.span, found.tail, False, found.numbered)
     return None
+
+
+def runs_in_background(use: ToolUse) -> bool:
+    """Whether the call was told not to wait: its result is a task's id, and no output."""
+    return isinstance(use.input, dict) and bool(use.input.get("run_in_background"))
 
 
 def file_reads(pairs: Iterable[Pair]) -> dict[str, FileRead]:

@@ -23,7 +23,23 @@ _NUMBER = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 _FIND_ACTS = {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
 _GIT_READS = {"status", "diff", "log", "show"}
-_GIT_ACTS = ("--output", "--ext-diff", "--textconv", "-O", "--open-files-in-pager")
+# Git takes the beginnings of its options' names too.
+_GIT_ACTS = ("--ou", "--ext", "--textc", "-O", "--op")
+_STANDARD_INPUT = ("-", "-f-", "--file=-", "--files0-from=-")
+_LINES_OR_BYTES = ("-n", "-c", "--lines", "--bytes")
+_TAKES_VALUE = {
+    "head": _LINES_OR_BYTES,
+    "tail": (*_LINES_OR_BYTES, "-s", "--pid", "--sleep-interval"),
+    "nl": tuple(f"-{letter}" for letter in "bdfhilnsvw"),
+}
+# The programs that print their version and do nothing else; any other may be a script of the project.
+_KNOWN_PROGRAMS = frozenset(
+    "ansible aws awk az bash black bun bundle cargo clang clang++ cmake conda composer curl dart deno docker dotnet "
+    "elixir eslint fd ffmpeg flake8 flutter fzf g++ gawk gcc gcloud gem gh git go gofmt gradle grep helm java javac "
+    "jest jq julia kubectl ld less lua make meson mvn mypy nasm ninja node npm npx nvim ocaml openssl perl php pip pip3 "
+    "pipenv pnpm podman poetry prettier psql pyright pytest python python3 R rails rg ruby ruff rustc rustup sbt "
+    "scala sed sqlite3 ssh swift tar terraform tmux tree tsc uv vim wget yarn yq zig zsh".split()
+)
 _GIT_WORKTREE = {
     "am", "apply", "bisect", "checkout", "cherry-pick", "clean", "clone", "filter-branch", "merge", "mv", "pull",
     "rebase", "reset", "restore", "revert", "rm", "sparse-checkout", "stash", "submodule", "switch", "worktree",
@@ -130,25 +146,35 @@ def _line_count(options: tuple[str, ...]) -> int | None:
 
 def _is_read_only(words: tuple[str, ...]) -> bool:
     program, arguments = words[0], words[1:]
+    # Neither a device nor standard input ever ends; a name from a list on standard input is the same.
+    if any(word in _STANDARD_INPUT or word.startswith("/dev/") for word in arguments):
+        return False
     if len(arguments) == 1 and arguments[0] == "--version":
-        return True
+        return program in _KNOWN_PROGRAMS
+    operands = [word for word in arguments if not word.startswith("-")]
     match program:
-        case "ls" | "grep" | "cat" | "head" | "wc" | "pwd" | "nl":
+        case "ls" | "pwd":
             return True
+        case "cat" | "head" | "wc" | "nl":
+            return bool(operands) and not _has(arguments, "", ("--files0-from",)) and not _is_value(program, arguments)
         case "tail":
-            return not any(word.startswith(("-f", "-F", "--follow", "--retry")) for word in arguments)
+            follows = _has(arguments, "fF", ("--follow", "--retry", "--f", "--r"))
+            return bool(operands) and not follows and not _is_value(program, arguments)
+        case "grep":
+            return _has(arguments, "rR", ("--recursive", "--dereference-recursive")) or len(operands) > 1
         case "find":
-            return _FIND_ACTS.isdisjoint(arguments)
+            return _FIND_ACTS.isdisjoint(arguments) and "-files0-from" not in arguments
         case "rg":
             return not any(word.startswith(("--pre", "--hostname-bin")) for word in arguments)
         case "tree":
-            return not any(word.startswith(("-o", "--output")) for word in arguments)
+            return not _has(arguments, "oR", ("--output", "--fromfile", "--fromtabfile"))
         case "sed":
             return (
                 len(arguments) >= 2
                 and arguments[0] == "-n"
                 and _sed_span(arguments[1]) is not None
-                and not any(word.startswith("-") for word in arguments[2:])
+                and len(operands) > 1
+                and len(operands) == len(arguments) - 1
             )
         case "git":
             return (
@@ -157,3 +183,17 @@ def _is_read_only(words: tuple[str, ...]) -> bool:
                 and not any(word.startswith(_GIT_ACTS) for word in arguments[1:])
             )
     return False
+
+
+def _has(arguments: tuple[str, ...], letters: str, long: tuple[str, ...]) -> bool:
+    """Whether an option of one of ``letters`` is given, alone or among others behind one dash, or one of ``long``."""
+    return any(
+        word.startswith(long) if word.startswith("--") else word[:1] == "-" and any(c in word[1:] for c in letters)
+        for word in arguments
+    )
+
+
+def _is_value(program: str, arguments: tuple[str, ...]) -> bool:
+    """Whether the only operand is the value of the option ahead of it (``head -n 5``), so that no file is named."""
+    operands = [index for index, word in enumerate(arguments) if not word.startswith("-")]
+    return len(operands) == 1 and operands[0] > 0 and arguments[operands[0] - 1] in _TAKES_VALUE.get(program, ())
