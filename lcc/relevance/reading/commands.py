@@ -36,8 +36,8 @@ _TAKES_VALUE = {
 _KNOWN_PROGRAMS = frozenset(
     "ansible aws awk az bash black bun bundle cargo clang clang++ cmake conda composer curl dart deno docker dotnet "
     "elixir eslint fd ffmpeg flake8 flutter fzf g++ gawk gcc gcloud gem gh git go gofmt gradle grep helm java javac "
-    "jest jq julia kubectl ld less lua make meson mvn mypy nasm ninja node npm npx nvim ocaml openssl perl php pip pip3 "
-    "pipenv pnpm podman poetry prettier psql pyright pytest python python3 R rails rg ruby ruff rustc rustup sbt "
+    "jest jq julia kubectl ld less lua make meson mvn mypy nasm ninja node npm npx nvim ocaml openssl perl php pip "
+    "pip3 pipenv pnpm podman poetry prettier psql pyright pytest python python3 R rails rg ruby ruff rustc rustup sbt "
     "scala sed sqlite3 ssh swift tar terraform tmux tree tsc uv vim wget yarn yq zig zsh".split()
 )
 _GIT_WORKTREE = {
