@@ -9,11 +9,11 @@ import typer
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"lcc {_our_version()}")
+        typer.echo(f"lcc {our_version()}")
         raise typer.Exit
 
 
-def _our_version() -> str:
+def our_version() -> str:
     """The package's version, or that of the sources where they run without being installed, as a plugin's do."""
     import tomllib
     from importlib.metadata import PackageNotFoundError, version

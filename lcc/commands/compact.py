@@ -76,7 +76,8 @@ def compact(
     if snapshot and not fork:
         raise InputError("--snapshot: goes with --fork alone")
     target = str(forked.path) if forked else output
-    _run(_Asked(transcript, format, target, report, dry_run, strict, forked), options, notes)
+    cache = options.decisions_cache
+    _run(_Asked(transcript, format, target, report, cache, dry_run, strict, forked), options, notes)
 
 
 def _options(given: Given, fork: bool) -> tuple[PassOptions, list[str]]:
@@ -106,6 +107,7 @@ class _Asked(NamedTuple):
     format: str
     output: str
     report: str | None
+    decisions_cache: str | None
     dry_run: bool
     strict: bool = False
     fork: Fork | None = None
@@ -192,6 +194,8 @@ class _Files:
         file = stack.enter_context(OutputFile(name, option))
         if self.asked.source != STREAM and file.same_as(self.asked.source):
             raise InputError(f"{option} {name}: that is the session itself, which is never written to")
+        if self.asked.decisions_cache is not None and file.same_as(self.asked.decisions_cache):
+            raise InputError(f"{option} {name}: that is the file of --decisions-cache")
         return file
 
     def write(self, compacted: Compacted) -> None:

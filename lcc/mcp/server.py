@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import anyio
+import anyio.to_thread
 import orjson
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ContentBlock, TextContent, ToolAnnotations
 from pydantic import Field
 
+from lcc.commands.before import our_version
 from lcc.commands.files import InputError, OutputFile, WriteError, read_input
 from lcc.contract.options import PassOptions, RequestError, Row, table
 from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, page_of, parse_lines
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
     from lcc.contract.report import Report
 
 MAX_TRANSCRIPT_BYTES = 256 * 1024 * 1024
+MAX_MESSAGES_CHARS = 400_000
+"""Compacted messages above this go into a file, and not into the agent's context."""
 MAX_REPORT_BYTES = 256 * 1024 * 1024
 MAX_IMAGE_BYTES = 3_500_000
 """An image block above 5 MB of base64 is refused by the Messages API."""
@@ -41,13 +49,13 @@ INSTRUCTIONS = (
 )
 
 
-def _takes_options(tool: Callable[..., CallToolResult]) -> Callable[..., CallToolResult]:
+def _takes_options(tool: Callable[..., Awaitable[CallToolResult]]) -> Callable[..., Awaitable[CallToolResult]]:
     """Give a tool the fields of the options that MCP may set, in place of its parameter ``given``."""
     rows = [row for row in table(PassOptions).values() if row.option.in_mcp]
     signature = inspect.signature(tool, eval_str=True)
 
-    def run(**values: object) -> CallToolResult:
-        return tool(given={row.name: values.pop(row.name) for row in rows}, **values)
+    async def run(**values: object) -> CallToolResult:
+        return await tool(given={row.name: values.pop(row.name) for row in rows}, **values)
 
     own = [parameter for name, parameter in signature.parameters.items() if name != "given"]
     run.__name__, run.__doc__, run.__module__ = tool.__name__, tool.__doc__, tool.__module__
@@ -70,13 +78,24 @@ def _field(row: Row) -> inspect.Parameter:
 
 def build_server() -> MCPServer[object]:
     """The server with its three tools; `run()` it to serve standard input and output."""
-    server: MCPServer[object] = MCPServer("lcc", instructions=INSTRUCTIONS)
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     writes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-    server.tool(title="Get a removed output back", annotations=reads, structured_output=False)(recall)
-    server.tool(title="Compact a session file", annotations=writes, structured_output=False)(compact_transcript)
-    server.tool(title="Explain a compaction", annotations=reads, structured_output=False)(explain)
-    return server
+    tools = [
+        _tool(recall, "Get a removed output back", reads),
+        _tool(compact_transcript, "Compact a session", writes),
+        _tool(explain, "Explain a compaction", reads),
+    ]
+    return MCPServer("lcc", instructions=INSTRUCTIONS, version=our_version(), tools=tools)
+
+
+def _tool(function: Callable[..., object], title: str, annotations: ToolAnnotations) -> Tool:
+    """A tool that refuses arguments that it does not have: a misspelt option is no default."""
+    tool = Tool.from_function(function, title=title, annotations=annotations, structured_output=False)
+    model = tool.fn_metadata.arg_model
+    model.model_config["extra"] = "forbid"
+    model.model_rebuild(force=True)
+    tool.parameters["additionalProperties"] = False
+    return tool
 
 
 def recall(
@@ -120,12 +139,16 @@ def recall(
 
 
 @_takes_options
-def compact_transcript(
-    path: Annotated[
-        str,
-        Field(description="The session file: Claude Code or Codex JSONL, or a JSON transcript. It is only read."),
-    ],
+async def compact_transcript(
     given: Mapping[str, object],
+    path: Annotated[
+        str | None,
+        Field(description="The session file: Claude Code or Codex JSONL, or a JSON transcript. It is only read."),
+    ] = None,
+    messages: Annotated[
+        list[dict[str, object]] | None,
+        Field(description="In place of path: the messages themselves; the answer holds them compacted."),
+    ] = None,
     output: Annotated[
         str | None, Field(description="Where to write the compacted session; a file that is not there yet.")
     ] = None,
@@ -133,19 +156,26 @@ def compact_transcript(
         str | None, Field(description="Where to write the report (for explain); a file that is not there yet.")
     ] = None,
 ) -> CallToolResult:
-    """Remove from a session file the tool outputs that can be had back, and say what that frees.
+    """Remove from a session the tool outputs that can be had back, and say what that frees.
 
-    Without output nothing is written (a dry run): you get the figures alone. Texts and calls are never changed.
+    Give path or messages. With path and without output nothing is written (a dry run): you get the figures alone.
+    Texts are never changed. With provider rules, calls are not either, and all but rules_mode lossy is proven. Any
+    other provider asks a judge: what it says is not needed any more is removed with its call, or cut, and a removal
+    without a note cannot be had back.
     """
-    from lcc.compaction.compact import CompactionError
-    from lcc.relevance import TranscriptError
-
     files = _Files(_new_file(output, "output"), _new_file(report, "report"))
-    values: dict[str, Any] = dict(given)
+    if files.output and files.report and files.output.same_as(files.report.path):
+        raise ToolError(f"report {report}: that is the file of output; name another one")
+    given_up = threading.Event()
+
+    def run() -> str:
+        return _compact(_input(path, messages), given, files, messages is not None, given_up)
+
     try:
-        figures = _compact(path, PassOptions(**values), files)
-    except (InputError, WriteError, RequestError, TranscriptError, CompactionError, StashFolderError) as error:
-        raise ToolError(str(error)) from None
+        figures = await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+    except anyio.get_cancelled_exc_class():
+        given_up.set()
+        raise
     return CallToolResult(content=[_text(figures)])
 
 
@@ -189,18 +219,58 @@ class _Files(NamedTuple):
         return [file.name for file in there]
 
 
-def _compact(path: str, options: PassOptions, files: _Files) -> str:
-    from lcc.compaction.compact import compact
+class _Input(NamedTuple):
+    name: str
+    raw: bytes
+
+
+def _input(path: str | None, messages: Sequence[Mapping[str, object]] | None) -> _Input:
+    if (path is None) == (messages is None):
+        raise ToolError("give either path or messages")
+    try:
+        if path is not None:
+            return _Input(path, read_input(_named(path), MAX_TRANSCRIPT_BYTES))
+        return _Input("messages", orjson.dumps({"messages": messages}))
+    except (InputError, TypeError) as error:
+        raise ToolError(str(error)) from None
+
+
+def _compact(
+    source: _Input, given: Mapping[str, object], files: _Files, returned: bool, given_up: threading.Event
+) -> str:
+    """One pass, in a thread of its own; nothing gets its name once the caller has given up."""
+    from lcc.compaction.compact import CompactionError, compact
+    from lcc.relevance import TranscriptError
     from lcc.relevance.ports import Ports
     from lcc.transcript import read_transcript
 
-    transcript = read_transcript(read_input(_named(path), MAX_TRANSCRIPT_BYTES), name=path)
-    ports = Ports(dry_run=files.output is None, stash_source=str(files.output.path) if files.output else None)
-    with contextlib.ExitStack() as unwritten:
-        for file in filter(None, files):
-            unwritten.enter_context(file)
-        compacted = compact(transcript, options, ports, stage=files.write)
-        return _figures(compacted.report, files.commit())
+    values: dict[str, Any] = dict(given)
+    try:
+        options = PassOptions(**values)
+        root = options.workspace_root
+        if root is not None and not os.path.isdir(root):
+            raise ToolError(f"workspace_root {root}: there is no such folder")
+        transcript = read_transcript(source.raw, name=source.name)
+        writes = returned or files.output is not None
+        ports = Ports(dry_run=not writes, stash_source=str(files.output.path) if files.output else None)
+        with contextlib.ExitStack() as unwritten:
+            for file in filter(None, files):
+                unwritten.enter_context(file)
+            compacted = compact(transcript, options, ports, stage=files.write)
+            shown = _messages(compacted) if returned and files.output is None else None
+            if given_up.is_set():
+                raise ToolError("cancelled: nothing was written")
+            return _figures(compacted.report, files.commit(), shown)
+    except (InputError, WriteError, RequestError, TranscriptError, CompactionError, StashFolderError) as error:
+        raise ToolError(str(error)) from None
+
+
+def _messages(compacted: Compacted) -> object:
+    """The compacted messages for the answer, as they were given."""
+    content = compacted.content or b""
+    if len(content) > MAX_MESSAGES_CHARS:
+        raise ToolError(f"the compacted messages are {len(content)} bytes, too many for one answer: name an output")
+    return orjson.loads(content)["messages"]
 
 
 _FIGURES = (
@@ -210,9 +280,11 @@ _FIGURES = (
 ).split()
 
 
-def _figures(report: Report, written: list[str]) -> str:
+def _figures(report: Report, written: list[str], messages: object) -> str:
     facts = {key: value for key, value in report.items() if key in _FIGURES}
     facts["written"] = list(written) or "nothing: give output and report to write files"
+    if messages is not None:
+        facts["messages"] = messages
     return orjson.dumps(facts, option=orjson.OPT_INDENT_2).decode()
 
 

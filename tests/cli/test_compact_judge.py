@@ -120,3 +120,15 @@ def test_the_kill_switch_asks_nobody(world: World) -> None:
 
     report = report_of(ran)
     assert (report["degraded"], report["tool_calls_kept"]) == (True, report["tool_calls_total"])
+
+
+@pytest.mark.parametrize("flag", ["-o", "-r"])
+def test_no_file_of_the_answer_is_the_cache_of_decisions(world: World, flag: str) -> None:
+    """Whatever it is called: one would overwrite the other, so nothing is written."""
+    cache = world.folder / "cache"
+    (world.folder / "other").symlink_to(world.folder)
+    for name in ("cache", "./cache", "other/cache"):
+        ran = world.lcc("compact", "session.jsonl", "--provider", "jev", "--decisions-cache", str(cache), flag, name)
+        assert ran.code == 2
+        assert "--decisions-cache" in ran.err
+    assert not cache.exists()

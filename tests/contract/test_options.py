@@ -238,7 +238,7 @@ def test_mcp_offers_what_the_table_says() -> None:
     (tool,) = [tool for tool in anyio.run(build_server().list_tools) if tool.name == "compact_transcript"]
     fields = tool.input_schema["properties"]
     offered = {row.name: row for row in ROWS if row.option.in_mcp}
-    assert fields.keys() == {"path", "output", "report", *offered}
+    assert fields.keys() == {"path", "messages", "output", "report", *offered}
     for name, row in offered.items():
         default = row.default if row.option.mcp_default is None else row.option.mcp_default
         as_json = list(default) if isinstance(default, tuple) else default

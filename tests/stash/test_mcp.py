@@ -9,12 +9,15 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 import pytest
 from anyio.from_thread import start_blocking_portal
 from making import MadeSession
 from stash.tampering import damage
 
 from lcc.contract.notes import find_note
+from lcc.contract.options import PassOptions, table
 from lcc.stash import Stash
 
 pytest.importorskip("mcp", reason="the MCP server is an optional extra")
@@ -202,3 +205,116 @@ def test_each_named_file_gets_what_its_name_says(
         found = json.loads((tmp_path / name).read_text())
         assert ("messages" in found) == (name == "output")
         assert ("decisions" in found) == (name == "report")
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is_written(ask: Callable[[Ask], None], tmp_path: Path) -> None:
+    """Arguments nobody knows, one file for two, a folder that is not there, no session or two."""
+    path, out = session_file(tmp_path), tmp_path / "out.json"
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+
+    async def questions(client: Client) -> None:
+        cases: list[tuple[dict[str, object], str]] = [
+            ({"path": str(path), "rule_mode": "lossless"}, "rule_mode"),
+            ({"path": str(path), "output": str(out), "report": str(out)}, "file of output"),
+            ({"path": str(path), "output": str(out), "report": str(link / "out.json")}, "file of output"),
+            (
+                {"path": str(path), "rules_mode": "recoverable", "workspace_root": str(tmp_path / "gone")},
+                "no such folder",
+            ),
+            ({}, "path or messages"),
+            ({"path": str(path), "messages": []}, "path or messages"),
+            ({"messages": [{"role": 7}]}, "role"),
+        ]
+        for arguments, said in cases:
+            assert said in error(await client.call_tool("compact_transcript", arguments))
+        assert "idd" in error(await client.call_tool("recall", {"idd": "0" * 12, "id": "0" * 12}))
+        for tool in (await client.list_tools()).tools:
+            assert tool.input_schema["additionalProperties"] is False
+
+    ask(questions)
+    assert not out.exists()
+
+
+def test_a_conversation_that_does_not_fit_a_judge_is_a_tool_error(ask: Callable[[Ask], None], tmp_path: Path) -> None:
+    """The figures and the way out, not a crash of the server."""
+    session = MadeSession("word " * 60_000)
+    for number in range(12):
+        session.bash(f"make part-{number}", "built\n" * 20)
+    path = tmp_path / "long.json"
+    path.write_bytes(session.raw())
+
+    async def questions(client: Client) -> None:
+        said = error(await client.call_tool("compact_transcript", {"path": str(path), "provider": "laya"}))
+        assert "--max-state-tokens" in said or "cannot be shown" in said
+
+    ask(questions)
+
+
+def test_messages_go_in_and_come_out(ask: Callable[[Ask], None], tmp_path: Path) -> None:
+    """Messages in place of a path: the answer has them compacted, and the note's output can be recalled."""
+    messages = json.loads(session_file(tmp_path).read_bytes())["messages"]
+
+    async def questions(client: Client) -> None:
+        (answer,) = texts(await client.call_tool("compact_transcript", {"messages": messages, "rules_mode": "stashed"}))
+        compacted = json.loads(answer)["messages"]
+        assert len(compacted) == len(messages)
+        note = find_note(compacted[2]["toolResults"][0]["text"])
+        assert note is not None
+        (first, *_) = texts(await client.call_tool("recall", {"id": note.target}))
+        assert BUILD.startswith(first)
+        out = tmp_path / "out.json"
+        (answer,) = texts(await client.call_tool("compact_transcript", {"messages": messages, "output": str(out)}))
+        assert "messages" not in json.loads(answer)
+        assert len(json.loads(out.read_bytes())["messages"]) == len(messages)
+
+    ask(questions)
+
+
+def test_the_server_tells_its_version(ask: Callable[[Ask], None]) -> None:
+    """That of the package, not of the SDK."""
+    from importlib.metadata import version
+
+    async def questions(client: Client) -> None:
+        assert client.server_info.version == version("lcc-claude-code")
+
+    ask(questions)
+
+
+def test_a_cancelled_call_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client gave up while the pass ran: no file gets its name behind its back."""
+    import threading
+
+    from lcc.compaction import compact as room
+    from lcc.mcp.server import compact_transcript
+
+    path, out = session_file(tmp_path), tmp_path / "out.json"
+    running, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+    whole = room.compact
+
+    def slow(*arguments: object, **named: object) -> object:
+        running.set()
+        go_on.wait(10)
+        try:
+            return whole(*arguments, **named)  # type: ignore[arg-type]
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(room, "compact", slow)
+
+    async def cancelled() -> None:
+        async with anyio.create_task_group() as group:
+            values = {row.name: row.default for row in table(PassOptions).values() if row.option.in_mcp}
+            values["provider"] = "rules"
+            group.start_soon(lambda: compact_transcript(path=str(path), output=str(out), **values))
+            await anyio.to_thread.run_sync(running.wait, 10)
+            group.cancel_scope.cancel()
+
+    anyio.run(cancelled)
+    go_on.set()
+    assert ended.wait(10)
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(0.5)
+    assert not out.exists()
+    assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == []
