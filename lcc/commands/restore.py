@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,6 +46,7 @@ def restore(
     read here.
     """
     from lcc.compaction.images import restore_images
+    from lcc.recovery.inputs import restore_inputs
     from lcc.recovery.restore import RestoreError, removed_by, restored_bytes
     from lcc.recovery.restore import restore as follow
     from lcc.stash import Stash, StashFolderError, stash_folder
@@ -65,15 +67,21 @@ def restore(
         raise InputError(f"{compacted}: {error}") from None
     except StashFolderError as error:
         raise InputError(str(error)) from None
-    content, images, lost = restore_images(restored_bytes(transcript, restored.edits, removed), stash)
+    inputs = restore_inputs(transcript, reports, stash)
+    edits = replace(restored.edits, inputs=inputs.strings)
+    content, images, lost = restore_images(restored_bytes(transcript, edits, removed), stash)
     same = _compare(against, content) if against is not None else True
     _write(content, output, to_stdout=against is None)
     _say(compacted, restored)
     if images:
         typer.echo(f"  and {images} images", err=True)
+    if inputs.count:
+        typer.echo(f"  and {inputs.count} strings of calls' inputs", err=True)
+    for failure in inputs.failures:
+        typer.echo(f"  the input of {failure.id}: {failure.note}: {failure.problem}", err=True)
     for note, problem in lost:
         typer.echo(f"  {note}: {problem}", err=True)
-    if restored.failures or restored.unproven or lost or not same:
+    if restored.failures or inputs.failures or restored.unproven or lost or not same:
         raise typer.Exit(1)
 
 

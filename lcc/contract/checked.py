@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import (
     Annotated,
@@ -164,12 +165,31 @@ def _object(shape: type) -> _Check:
 def _union(members: tuple[Any, ...]) -> _Check:
     others = [member for member in members if member is not type(None)]
     with_none = len(others) < len(members)
-    check_other = _check_of(others[0]) if len(others) == 1 else _tagged(tuple(others))
+    if len(others) == 1:
+        check_other = _check_of(others[0])
+    elif any(is_typeddict(member) for member in others):
+        check_other = _tagged(tuple(others))
+    else:
+        check_other = _one_of(tuple(others))
 
     def check(value: object) -> None:
         if value is None and with_none:
             return
         check_other(value)
+
+    return check
+
+
+def _one_of(members: tuple[Any, ...]) -> _Check:
+    """One of several plain types."""
+    checks = [_check_of(member) for member in members]
+    words = " or ".join(_WORDS[member] for member in members)
+
+    def check(value: object) -> None:
+        for fits in checks:
+            with suppress(ShapeError):
+                return fits(value)
+        raise _refuse(words, value)
 
     return check
 

@@ -40,7 +40,7 @@ def old_inputs(pairs: Sequence[Pair], kept: Collection[str], message_count: int)
             continue
         if use.id in kept or kind_of(use.tool) not in _KINDS or _is_latest(use, latest):
             continue
-        for path, text in _strings(use.input):
+        for path, text in input_strings_by_path(use.input):
             if len(text) >= SHORTEST:
                 yield InputString(pair, path, text)
 
@@ -50,7 +50,7 @@ def _is_latest(use: ToolUse, latest: Mapping[str | None, str]) -> bool:
     return path is not None and latest[path] == use.id
 
 
-def _strings(value: Json, above: Path = ()) -> Iterator[tuple[Path, str]]:
+def input_strings_by_path(value: Json, above: Path = ()) -> Iterator[tuple[Path, str]]:
     """Every string of an input, at any depth, in order."""
     waiting: list[tuple[Path, Json]] = [(above, value)]
     while waiting:
