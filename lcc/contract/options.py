@@ -46,7 +46,7 @@ _PROVIDER = Option(
     flag="--provider",
     flag_help="jev, laya, auto or rules. auto: Jev, else a Laya that answers, else everything is kept. "
     "Without it: rules when an option of the rules is given, else auto; "
-    "with --fork and no rules mode: the recoverable rules.",
+    "with --fork and no rules mode: the rules, by the ladder (auto).",
     in_config=True,
     in_mcp=True,
     mcp_default="rules",
@@ -279,7 +279,7 @@ class LiveOptions(PassOptions):
     """What a live session is compacted with: the options of a pass, with a live session's defaults, and its own."""
 
     provider: Annotated[Provider, _PROVIDER] = "rules"
-    rules_mode: Annotated[RulesMode, replace(_RULES_MODE, help=_LIVE_MODES_WORDS, choices=LIVE_MODES)] = "recoverable"
+    rules_mode: Annotated[RulesMode, replace(_RULES_MODE, help=_LIVE_MODES_WORDS, choices=LIVE_MODES)] = "auto"
     enabled: Annotated[
         bool,
         Option(

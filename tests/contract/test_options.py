@@ -92,12 +92,12 @@ def test_a_request_refuses_as_the_options_do(row: Row) -> None:
 
 
 def test_the_default_of_a_pass_is_the_seeds() -> None:
-    """§2 to §6, and a live session's is the recommendation of §5."""
+    """§2 to §6, and a live session's is the ladder, which has §5's recommendation as its last resort."""
     assert {name: getattr(PassOptions(), name) for name in SEED_DEFAULTS} == SEED_DEFAULTS
     assert (PassOptions().provider, LiveOptions().provider, LiveOptions().rules_mode) == (
         "auto",
         "rules",
-        "recoverable",
+        "auto",
     )
 
 

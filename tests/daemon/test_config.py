@@ -19,11 +19,11 @@ def write(tmp_path: Path, text: str) -> dict[str, str]:
     return {"LCC_CONFIG": str(file)}
 
 
-def test_the_defaults_are_the_seeds_recommendation_for_live_sessions(tmp_path: Path) -> None:
-    """Provider rules, recoverable, a quarter at least, six messages untouched, command pointers off."""
+def test_the_defaults_of_a_live_session(tmp_path: Path) -> None:
+    """Provider rules, by the ladder, a quarter at least, six messages untouched, command pointers off."""
     config = load_config({"HOME": str(tmp_path)})
     assert config == Config()
-    assert (config.provider, config.rules_mode, config.min_reduction) == ("rules", "recoverable", 0.25)
+    assert (config.provider, config.rules_mode, config.min_reduction) == ("rules", "auto", 0.25)
     assert (config.preserve_recent, config.allow_command_pointers, config.enabled) == (6, False, True)
 
 

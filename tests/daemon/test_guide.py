@@ -19,7 +19,7 @@ SESSION = "11111111-2222-3333-4444-555555555555"
 def hook(world: World, command: str, path: Path, **fields: object) -> str:
     """One command hook as Claude Code runs it; returns its stdout."""
     stdin = {"session_id": SESSION, "transcript_path": str(path), "cwd": str(world.project), **fields}
-    done = world.client(command, json.dumps(stdin))
+    done = world.client(command, json.dumps(stdin), LCC_RULES_MODE="recoverable")
     assert done.returncode == 0, done.stderr
     return done.stdout.decode()
 

@@ -77,7 +77,7 @@ def event_of(world: World, **fields: object) -> Event:
 def test_the_line_says_what_was_kept_and_removed(world: World) -> None:
     """Counts of results, the share of the text, tokens before and after; no word of jargon, no path, one line."""
     real = EventContext(figures=lambda result: Figures(182_400, 61_000, True))
-    done = compact_event(event_of(world), Config(), real)
+    done = compact_event(event_of(world), Config(rules_mode="recoverable"), real)
     assert isinstance(done.plan, Replace)
     assert done.report is not None
     share = math.floor(100 * done.report["reduction_ratio"])
@@ -85,7 +85,7 @@ def test_the_line_says_what_was_kept_and_removed(world: World) -> None:
         "kept every message and 0 of 8 tool results; 8 can be had back and left a pointer: "
         f"{share} % less text, 182k to ~61k tokens"
     )
-    estimated = compact_event(event_of(world), Config()).plan
+    estimated = compact_event(event_of(world), Config(rules_mode="recoverable")).plan
     assert "~" in estimated.say.split(" less text, ")[1].split(" to ")[0]
 
 
@@ -166,7 +166,7 @@ def test_a_file_that_changes_while_the_plan_is_made_is_kept(world: World) -> Non
             touched.append(victim.write_text("something else\n"))
         return Figures(2, 1, False)
 
-    done = compact_event(event_of(world), Config(), EventContext(figures=change))
+    done = compact_event(event_of(world), Config(rules_mode="recoverable"), EventContext(figures=change))
     plan = json.loads(done.encoded)
     assert touched
     assert "toolu_0003" not in plan["results"]
@@ -201,7 +201,10 @@ def test_the_plan_of_the_second_compaction_finds_nothing_new(world: World) -> No
 
 
 def test_the_same_plan_with_and_without_a_daemon(world: World) -> None:
-    """`lcc compact` on the event's messages gives the texts that the plan gives, and the same decisions."""
+    """`lcc compact` on the event's messages gives the texts that the plan gives, and the same decisions.
+
+    Who does not say how a note can be followed gets none of the stash: the ladder is `recoverable` alone.
+    """
     from lcc.relevance import TranscriptCompactionRequest, compact_transcript
 
     event = make_event(world)

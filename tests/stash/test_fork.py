@@ -302,8 +302,8 @@ class TestCommand:
         )
         assert set(named) <= {each["sha256"][:12] for each in listed["listed"]}
 
-    def test_without_a_word_about_who_decides_the_recoverable_rules_do(self, session: Path, tmp_path: Path) -> None:
-        """The fork is the one that these rules make, and the summary names them."""
+    def test_without_a_word_about_who_decides_the_rules_do_by_the_ladder(self, session: Path, tmp_path: Path) -> None:
+        """The fork is the one that the ladder makes, and the summary names them."""
         doubled = "the same line of output, again and again\n" * 60
         rows = parsed(session.read_bytes())
         rows[2]["message"]["content"][0]["content"] = rows[4]["message"]["content"][0]["content"] = doubled
@@ -311,13 +311,12 @@ class TestCommand:
         os.utime(session, (time.time() - 3600,) * 2)
         done = lcc("compact", str(session), "--fork", home=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert "--provider rules --rules-mode recoverable" in done.stderr
+        assert "--provider rules --rules-mode auto" in done.stderr
         (forked,) = [path for path in session.parent.iterdir() if path != session]
         results = [each["message"]["content"][0]["content"] for each in parsed(forked.read_bytes())[2:6:2]]
-        assert len(results[0]) < len(doubled)
-        assert results[1] == doubled
+        assert all(len(each) < len(doubled) for each in results)
 
-    @pytest.mark.parametrize("who", [(), ("--provider", "rules"), ("--provider", "auto")])
+    @pytest.mark.parametrize("who", [("--provider", "rules"), ("--provider", "auto")])
     def test_no_fork_is_written_where_nothing_could_be_removed(
         self, session: Path, tmp_path: Path, who: tuple[str, ...]
     ) -> None:
