@@ -73,6 +73,9 @@ def _odd_line(raw: bytes, start: int, end: int, line: int, strict: bool) -> Iter
     client sees the first alone; the second is read, for nothing that was said may be lost, but it is damage.
     """
     text = raw[start:end]
+    if text.startswith(b"\0"):
+        yield _unread(start, end, "NUL bytes, such as a power loss leaves", f"line {line}, column 1", strict)
+        return
     found: list[Document] = []
     position = _BLANK.match(text).end()  # type: ignore[union-attr]
     while position < len(text):

@@ -12,6 +12,7 @@ import pytest
 from making import answer, assistant, jsonl, result, text, use, user
 from transcript.shapes import shape
 
+from lcc.sessions.fork import fork_bytes
 from lcc.transcript import Edits, SessionReader, TranscriptError, read_transcript, render
 
 FIRST = (user("u1", None, "one"), assistant("a1", "u1", "m1", use("t1")), answer("r1", "a1", "t1", "x" * 40))
@@ -171,6 +172,18 @@ def test_what_is_dropped_beside_damage_leaves_a_whole_branch() -> None:
     assert out == jsonl(FIRST[0]) + damaged.replace(b'"r1"', b'"u1"') + b"\n" + bytes(30) + b"\n" + jsonl(LAST[1])
 
 
+@pytest.mark.parametrize("damage", [*UNREADABLE.values(), jsonl(user("n", "r1", "x"), end="")[:-1] + b',"a":"\xff"}'])
+def test_a_damaged_session_can_be_forked(damage: bytes) -> None:
+    """The fork holds what the client would resume, and what could be read around is written as it was read."""
+    raw = jsonl(*FIRST) + damage + b"\n" + jsonl(*LAST)
+
+    forked = fork_bytes(raw, set(), "0b9b6a0e-52a1-4bd5-8f0c-3d3a1c9f7a22")
+
+    assert shape(read_transcript(forked).messages) == shape(read_transcript(raw).messages)
+    assert b"\0" not in forked
+    assert forked.decode()
+
+
 def test_much_damage_is_counted() -> None:
     transcript = read_transcript(jsonl(*FIRST) + b"\0\n" * 5000 + jsonl(*LAST))
 
@@ -236,6 +249,6 @@ class TestCommand:
         done = self.run(tmp_path, "compact", str(path), "--provider", "rules", "--strict", "-o", str(out))
 
         assert done.returncode == 2
-        assert "line 4, column 1: not valid JSON" in done.stderr
+        assert "line 4, column 1: NUL bytes" in done.stderr
         assert "without --strict" in done.stderr
         assert not out.exists()
