@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 from client.claude_process import TOOLS, Claude, Lab
 from client.conversation import calls, conversation, results, texts
@@ -50,7 +51,7 @@ def ask_for_note(call_id: str) -> Reply:
 
 
 def lcc(lab: Lab, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*LCC, *arguments], env=lab.environment(), capture_output=True, text=True, check=False)
+    return programs.run_text("lcc", *arguments, env=lab.environment())
 
 
 def fork(lab: Lab, session: Path) -> str:
