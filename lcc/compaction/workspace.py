@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,25 @@ def with_session_root(options: PassOptions, transcript: Transcript) -> tuple[Pas
         return options, None
     if options.workspace_root is not None:
         return options, "option"
-    cwd = transcript.cwd
-    if not options.disk_check or cwd is None or not os.path.isabs(cwd) or not _is_folder(cwd):
+    if not options.disk_check:
         return options, None
-    return replace(options, workspace_root=cwd), "session"
+    for cwd in _folders_of(transcript):
+        if os.path.isabs(cwd) and _is_folder(cwd):
+            return replace(options, workspace_root=cwd), "session"
+    return options, None
+
+
+def _folders_of(transcript: Transcript) -> Iterator[str]:
+    """The session's folder; where that is gone, as a worktree is at its end, the folders that it was in before."""
+    if transcript.cwd is None:
+        return
+    yield transcript.cwd
+    yield from dict.fromkeys(
+        use.cwd for message in reversed(transcript.messages) for use in reversed(message.tool_uses) if use.cwd
+    )
+    above, worktrees, _ = transcript.cwd.partition("/.claude/worktrees/")
+    if worktrees:
+        yield above
 
 
 def _is_folder(path: str) -> bool:

@@ -90,7 +90,7 @@ class Session:
         return Surroundings(
             pairs=self.pairs,
             reads=self.reads,
-            uses=[use for message in self.transcript.messages for use in message.tool_uses],
+            transcript=self.transcript,
             guarded=self.guards.kept,
             failed=self.guards.facts.errors,
             session_cwd=self.transcript.cwd,

@@ -35,13 +35,14 @@ from lcc.relevance.evidence.disk import read_file
 from lcc.relevance.evidence.failures import is_no_file
 from lcc.relevance.evidence.later_writes import LaterWrites
 from lcc.relevance.evidence.proofs import FileText, ProvenPart, prove_read
+from lcc.relevance.evidence.timeline import timeline_of
 from lcc.relevance.reading.calls import FileRead, command_of, cwd_of, file_read_of, full_path
 from lcc.relevance.reading.commands import command_effect
 from lcc.relevance.reading.headers import comparable, header_length, is_json_output, is_only_header, still_runs
 from lcc.relevance.reading.rows import READ_LIMIT, begins_with_row, content_end, parse_rows
 from lcc.relevance.transcript_lossless import dedupe_note, dedupe_violations
 from lcc.relevance.verification import NO_INPUTS, Change, Violation, changed_results, untouched_violations
-from lcc.transcript import Json, Message, Pair, Path, ToolUse, parse_payload
+from lcc.transcript import Json, Message, Pair, Path, ToolUse, Transcript, parse_payload
 
 # What a client puts in or behind a command's output: where it cut, where it went, what it wants the model to know.
 _CLIENT_WORDS = re.compile(
@@ -63,8 +64,8 @@ class Surroundings:
 
     pairs: Sequence[Pair]
     """Every call with its result, pinned ones too, in call order."""
-    uses: Sequence[ToolUse]
-    """Every call, those without a result too, in order."""
+    transcript: Transcript
+    """All of it, what is not sent any more too."""
     reads: Mapping[str, FileRead]
     """The calls of ``pairs`` that read a single file, by id."""
     guarded: Mapping[str, Reason]
@@ -184,12 +185,12 @@ def _proxy_decisions(reads: Sequence[_Read], around: Surroundings) -> Iterator[t
     if not reads:
         return
     paths = (item.path for item in reads)
-    writes = LaterWrites(around.uses, around.reads, around.running, paths, around.session_cwd)
-    positions = {use.id: position for position, use in enumerate(around.uses)}
+    moments = timeline_of(around.transcript)
+    writes = LaterWrites(moments, around.reads, around.running, paths, around.session_cwd)
     several = _several_bodies(around.pairs)
     for item in reads:
         text_id, call_id = item.pair.text_id, item.pair.use.id
-        if writes.may_have_written(item.path, positions[call_id]):
+        if writes.may_have_written(item.path, call_id):
             yield text_id, _keep(FILE_WRITTEN_LATER)
             continue
         part = None if call_id in several else _asked_part(item)

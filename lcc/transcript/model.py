@@ -172,6 +172,8 @@ class Transcript:
     """What was read around, with its place: a damaged line that is kept as it stands. Of very many the first ones."""
     damaged: int = 0
     """How many such places there are."""
+    changed_files: tuple[tuple[int, str], ...] = field(default=(), repr=False)
+    """Files that the client said were changed outside of the calls, each with the index of the document."""
     aside: tuple[Message, ...] = field(default=(), repr=False)
     """What stands in the file and is not sent any more (rewound, summarised, of a side chain), in the file's order."""
 

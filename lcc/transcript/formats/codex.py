@@ -83,7 +83,7 @@ class Codex(ManyLines):
             tuple(offsets),
             warnings_of(warnings),
             len(warnings),
-            tuple(message.build() for message in rollout.aside),
+            aside=tuple(message.build() for message in rollout.aside),
         )
 
     def is_own_line(self, path: Path) -> bool:

@@ -45,6 +45,7 @@ class SessionState:
         self.offsets: list[tuple[int, int]] = []
         self.entries: list[Entry] = []
         self.cleared: set[str] = set()
+        self.changed_files: list[tuple[int, str]] = []
         self.warnings: list[str] = []
         self.cwd: str | None = None
         self.session_id: str | None = None
@@ -113,6 +114,10 @@ class SessionState:
             content = _queued_prompt(value, index, cwd)
             entry_kind = "other" if content is None else "user"
             by_client = _is_from_elsewhere(value.get("attachment"))
+            attachment = value.get("attachment")
+            if isinstance(attachment, dict) and attachment.get("type") == "edited_text_file":
+                name = attachment.get("filename")
+                self.changed_files += [(index, name)] if isinstance(name, str) else []
         elif entry_type == "last-prompt":
             self._take_checkpoint(value, index)
         if uuid is None:
@@ -177,6 +182,7 @@ class SessionState:
             tuple(self.offsets),
             warnings_of(damage),
             len(damage),
+            tuple(self.changed_files),
             tuple(message for entry in aside for message in _messages([entry])),
         )
 
