@@ -38,6 +38,7 @@ _REASONS: Final[dict[Kind, StashedReason]] = {
     "write": "old_edit_output",
     "web": "old_web_page",
     "agent": "old_agent_report",
+    "report": "old_agent_report",
 }
 _NOTE_CHARS = 50
 _WHOLE_TOOLS = frozenset({"skill"})

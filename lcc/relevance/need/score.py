@@ -126,7 +126,7 @@ def _group(pair: Pair) -> Feature | None:
     match kind_of(tool):
         case "read":
             return "read"
-        case "agent":
+        case "agent" | "report":
             return "agent"
         case "search":
             return "list" if tool.lower() in ("glob", "ls", "list_dir", "list_directory", "list_files") else "search"
