@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import atexit
 import hashlib
+import json
 import random
 import signal
 import socket
@@ -212,7 +213,7 @@ def reports(chosen: random.Random) -> str:
     except ReportError as error:
         return require(bool(str(error)), "refused")
     if chosen.random() < 0.3:
-        orjson.dumps(explain(report, 5).as_json())
+        json.dumps(explain(report, 5).as_json())
         page(report)
         return "explained"
     return "read"

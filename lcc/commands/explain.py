@@ -36,11 +36,9 @@ def explain(
 
     explanation = explained(found, limit)
     if as_json:
-        import orjson
+        import json
 
-        sys.stdout.buffer.write(
-            orjson.dumps(explanation.as_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        )
+        sys.stdout.buffer.write((json.dumps(explanation.as_json(), ensure_ascii=False, indent=2) + "\n").encode())
     else:
         print_explanation(explanation)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
-
-import orjson
 
 from lcc.contract.reasons import detail, family, in_words
 from lcc.explain.grouped import Group, cache_words, check_words, explain, one_line, way_back
@@ -58,7 +57,7 @@ def page(report: Report) -> str:
     template = Template((assets / "page.html").read_text("utf-8"))
     style = (assets / "page.css").read_text("utf-8")
     script = (assets / "page.js").read_text("utf-8")
-    data = orjson.dumps(_data(report)).decode().replace("<", "\\u003c")
+    data = json.dumps(_data(report), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     removed = report["reduction_ratio"]
     return template.substitute(
         policy=_POLICY.format(script=_hash(script)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -193,7 +194,7 @@ def explain(
         raise ToolError(str(error)) from None
     except ReportError as error:
         raise ToolError(f"{path} is not a report of lcc: {error}") from None
-    written = orjson.dumps(explained(found, limit).as_json()).decode()
+    written = json.dumps(explained(found, limit).as_json(), ensure_ascii=False, separators=(",", ":"))
     if len(written) > MAX_PAGE_CHARS:
         raise ToolError(f"the explanation is {len(written)} characters; ask for a smaller limit than {limit}")
     return CallToolResult(content=[_text(written)])

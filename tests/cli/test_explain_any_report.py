@@ -69,3 +69,14 @@ def test_any_change_of_a_report_is_explained_or_refused(path: tuple[str | int, .
     drawn = page(report)
     assert drawn.count("</script>") == 2
     json.dumps(explain(report).as_json())
+
+
+def test_sums_beyond_64_bits_are_explained() -> None:
+    """Counts that each fit into 64 bits and together do not: the page and the JSON hold their sum."""
+    raw = copy.deepcopy(VALID)
+    for record in raw["decisions"]:
+        record["tool"], record["chars"] = "Bash", 2**64 - 1
+    report = read_report(json.dumps(raw).encode())
+    sums = [str((2**64 - 1) * count) for count in range(2, len(report["decisions"]) + 1)]
+    for written in (page(report), json.dumps(explain(report).as_json())):
+        assert any(each in written for each in sums)
