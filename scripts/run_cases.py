@@ -19,7 +19,7 @@ from pathlib import Path
 SECONDS = 180
 _BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 _KEPT = re.compile(
-    r"^Expected: .*?\b(\w+)`?(?: and \w+)? (?:is |are )?(?:kept|stays?)\b|^Expected: keep\b", re.MULTILINE
+    r"^Expected: .*?\b(\w+)`?(?: and \w+)? (?:is |are )?(?:kept|stays?)\b|Expected: keep\b", re.MULTILINE
 )
 _DECIDED = re.compile(r"^(\S+) (keep|replace|dedupe|trim|drop) ", re.MULTILINE)
 

@@ -71,9 +71,9 @@ def rerun_note(command: str) -> str | None:
     return f"[removed: re-run `{command}` to recover]" if _one_line(command) and "`" not in command else None
 
 
-def stash_note(tokens: int, sha256: str) -> str:
-    """The note for an output that the stash holds under ``sha256`` (64 hex digits)."""
-    return f"[removed: {tokens} tokens · lcc recall {sha256[:12]}]"
+def stash_note(tokens: int, sha256: str, digits: int = 12) -> str:
+    """The note for an output that the stash holds under ``sha256`` (64 hex digits), named by its first ``digits``."""
+    return f"[removed: {tokens} tokens · lcc recall {sha256[:digits]}]"
 
 
 def excerpt_line(tokens: Sequence[str]) -> str:

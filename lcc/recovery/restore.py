@@ -200,7 +200,8 @@ class _Restoring:
         rest = pair.result.text[len(note.text) :]
         header = known.header if known else ""
         if note.kind == "stash":
-            yield self._stashed(note) + rest
+            # The report has the whole address, also where the note's digits have become those of another object too.
+            yield self._stashed(known.sha256 if known and not rest else note.target or "") + rest
         elif note.kind in ("identical", "lines"):
             target = self._kept(note)
             if note.kind == "identical":
@@ -228,13 +229,13 @@ class _Restoring:
         except (StashError, OSError):
             return False
 
-    def _stashed(self, note: Note) -> str:
+    def _stashed(self, object_id: str) -> str:
         try:
-            text = text_of_bytes(self.stash.get(note.target or ""))
+            text = text_of_bytes(self.stash.get(object_id))
         except (StashError, OSError) as error:
             raise _CannotFollowError(str(error)) from None
         if text is None:
-            raise _CannotFollowError(f"the stash holds bytes that are no text for {note.target}")
+            raise _CannotFollowError(f"the stash holds bytes that are no text for {object_id}")
         return text
 
     def _kept(self, note: Note) -> Pair:

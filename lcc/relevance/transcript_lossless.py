@@ -14,7 +14,7 @@ from typing import NamedTuple
 from lcc.contract.decision import Keep, KeptLater, Pointer
 from lcc.contract.notes import Note, find_note, identical_note, lines_note
 from lcc.contract.reasons import IDENTICAL_OUTPUT_KEPT_LATER, NO_LOSSLESS_SUPERSEDER, OUTPUT_LINES_OF_LATER, Reason
-from lcc.relevance.reading.headers import comparable, is_only_header
+from lcc.relevance.reading.headers import comparable, header_length, is_only_header
 from lcc.relevance.verification import Change, Violation, changed_results, untouched_violations
 from lcc.transcript import Json, Message, parse_payload
 
@@ -94,7 +94,8 @@ class LaterOutputs:
         if is_only_header(output.tool, output.text):  # an empty output says nothing
             return None
         same = self._same.get((output.is_error, comparable(output.tool, output.text)))
-        if same is not None:
+        # A header of one tool is words of another's output: then the two differ in more than their headers.
+        if same is not None and _body(same) == _body(output):
             return _dedupe(output, same.id, identical_note(same.id), IDENTICAL_OUTPUT_KEPT_LATER)
         for place, first in self._candidates(output):
             note = lines_note(first, first + output.text.count("\n"), place.output.id)
@@ -235,6 +236,10 @@ def _claim_problem(
     if last > len(lines) or "\n".join(lines[first - 1 : last]) != change.before.text:
         return f"its note says that it is lines {first}-{last} of {target_id!r}, and it is not"
     return None
+
+
+def _body(output: Output) -> str:
+    return output.text[header_length(output.tool, output.text) :]
 
 
 def _dedupe(output: Output, kept_at: str, note: str | None, reason: Reason) -> Pointer | None:

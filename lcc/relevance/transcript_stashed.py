@@ -54,12 +54,26 @@ def stash_decisions(chosen: Sequence[ToStash], stash: Stash | None) -> dict[str,
         places = [index for index, is_shorter in enumerate(shorter) if is_shorter]
         for index, outcome in zip(places, stash.put_many([contents[index] for index in places]), strict=True):
             outcomes[index] = outcome
+    if stash is not None:
+        notes = _unambiguous(notes, chosen, shas, stash)
     return {
         item.id: _decision(item, len(contents[index]), shas[index], notes[index], outcomes[index])
         if shorter[index]
         else Keep(SHORT_RESULT_KEPT_WHOLE)
         for index, item in enumerate(chosen)
     }
+
+
+def _unambiguous(notes: Sequence[str], chosen: Sequence[ToStash], shas: Sequence[str], stash: Stash) -> list[str]:
+    """The notes, with more digits where the stash holds another object of the same first ones."""
+    try:
+        others = stash.alike(shas)
+    except OSError:  # then nothing was stored either
+        return list(notes)
+    return [
+        stash_note(item.tokens, sha, others[sha]) + note[len(stash_note(item.tokens, sha)) :] if sha in others else note
+        for note, item, sha in zip(notes, chosen, shas, strict=True)
+    ]
 
 
 def write_warnings(decisions: Mapping[str, Decision]) -> tuple[str, ...]:

@@ -195,6 +195,25 @@ class Stash:
             raise unreadable
         return found
 
+    def alike(self, shas: Iterable[str]) -> dict[str, int]:
+        """How many digits name an object alone, for those of ``shas`` that share their first ones with another."""
+        by_prefix: dict[str, set[str]] = {}
+        for sha in shas:
+            by_prefix.setdefault(sha[:MIN_ID_LENGTH], set()).add(sha)
+        wanted = {prefix: frozenset(given) for prefix, given in by_prefix.items()}
+        for pack in pack_files(self.folder):
+            try:
+                for prefix, known in by_prefix.items():
+                    known.update(place.sha256 for place in find_in_pack(pack, prefix))
+            except OSError:
+                continue  # it may vanish; what cannot be read names nothing
+        return {
+            sha: max(_first_difference(sha, other) + 1 for other in by_prefix[prefix] if other != sha)
+            for prefix, given in wanted.items()
+            for sha in given
+            if len(by_prefix[prefix]) > 1
+        }
+
     def entries(self) -> Iterator[StoredCopy]:
         """Every stored copy, the newest pack first. A pack that vanishes or cannot be read is passed over."""
         for pack in pack_files(self.folder):
@@ -240,6 +259,10 @@ class Stash:
             f"the stash in {self.folder} has no object {object_id}: it was collected, or LCC_STASH_DIR is not "
             "what it was at the compaction",
         )
+
+
+def _first_difference(one: str, other: str) -> int:
+    return next(index for index, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
 
 
 class _Putting:
