@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from making import Row, answer, assistant, jsonl, use, user
+from making import MadeSession, Row, answer, assistant, jsonl, use, user
 
 from lcc.contract.report import Report
 from lcc.recovery.restore import removed_by, restore, restored_bytes
@@ -128,3 +128,13 @@ def test_a_file_that_escapes_what_is_not_ascii_comes_back_byte_for_byte(tmp_path
     assert once.isascii()
     assert decisions(report)["first"].startswith("replace stashed:")
     assert restored(once, [report], tmp_path) == original
+
+
+def test_header_like_words_of_another_tool_are_no_header() -> None:
+    body = "\n".join(f"row {n} of the build output" for n in range(40))
+    session = MadeSession()
+    session.call("Bash", {"command": "cat log"}, f"Process exited with code 0\nOutput:\n{body}", id="first")
+    text = f"Wall time: 1 s\nProcess exited with code 0\nOutput:\n{body}"
+    session.call("exec_command", {"cmd": "make"}, text, id="second")
+    session.filler()
+    assert session.compact("lossless").decision("first") == "keep"
