@@ -71,6 +71,7 @@ class Place:
         self.env = {"HOME": str(root), "LCC_STASH_DIR": str(root / "stash"), "LCC_STATE_DIR": str(root / "state")}
         stats = Stats(root / "saved.json")
         self.services: Services = build_services(bytes(root / "run"), self.env, stats, logging.getLogger("doors"))
+        self.services.keepers.note_recall(self.services.folder, SESSION_ID)  # as its session start does
 
     def _rows(self, contents: list[Any]) -> bytes:
         calls: list[tuple[str, Row, Any]] = []
