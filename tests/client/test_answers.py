@@ -119,7 +119,7 @@ def test_the_client_is_sent_what_it_needs_and_no_more(session: Session) -> None:
     assert asked["options"] == {
         "enabled": True,
         "provider": "rules",
-        "rules_mode": "recoverable",
+        "rules_mode": "auto",
         "min_reduction": 0.25,
         "preserve_recent": 6,
     }
