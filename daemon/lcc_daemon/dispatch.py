@@ -13,7 +13,7 @@ from lcc_daemon.protocol import HOOKS, Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
 
-CLOSE_SECONDS = 2.0
+CLOSE_SECONDS = 4.0
 
 COMMANDS: Mapping[str, Callable[[Request, Call, Services], Answer]] = {
     "compact": compact.answer,
