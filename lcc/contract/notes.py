@@ -92,14 +92,14 @@ def trim_note(dropped: int, tool: str) -> str:
 
 
 def find_note(text: str) -> Note | None:
-    """The note that ``text`` is, or begins with when only a client reminder or a last newline follows it."""
+    """The note that ``text`` is, or begins with when only the output's last newline and a client reminder follow it."""
     if not text.startswith("["):
         return None
     head, excerpt = text, None
     if len(text) > _LONGEST_NOTE or "\n" in text:
         head, _, rest = text[:_LONGEST_NOTE].partition("\n")
         excerpt = _EXCERPT.fullmatch(rest)
-        if excerpt is None and len(text) > len(head) + 1 and not reminder_follows(text, len(head)):
+        if excerpt is None and len(text) > len(head) + 1 and not _is_left_behind(text, len(head)):
             return None
     match = _NOTE.fullmatch(head)
     if match is None:
@@ -108,6 +108,11 @@ def find_note(text: str) -> Note | None:
     if excerpt is None:
         return note
     return note._replace(text=text, excerpt=tuple(excerpt["tokens"].split(" "))) if note.kind == "stash" else None
+
+
+def _is_left_behind(text: str, position: int) -> bool:
+    """Whether all from ``position`` on, a newline, is a reminder, or the output's last newline and a reminder."""
+    return reminder_follows(text, position) or reminder_follows(text, position + 1)
 
 
 def reminder_follows(text: str, position: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from making import MadeSession, numbered
 
+from lcc.contract.notes import find_note
 from lcc.relevance.reading.commands import command_effect
 
 TEXT = "".join(f"line {n} of this file\n" for n in range(1, 21))
@@ -124,3 +125,22 @@ def test_a_range_ends_where_the_file_ends(tmp_path: Path) -> None:
     last = "".join(TEXT.splitlines(keepends=True)[5:])
     found = decided(tmp_path, "Bash", {"command": f"sed -n 6,40p {tmp_path}/a.py"}, last)
     assert found["recover"] == {"kind": "file", "path": f"{tmp_path}/a.py", "cwd": None, "lines": [6, 20]}
+
+
+def test_the_last_newline_and_a_reminder_stay_behind_the_note(tmp_path: Path) -> None:
+    """A range that was asked for past the file's end shows that newline too: it is no part of the proven lines."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    reminder = "\n\n<system-reminder>\nConsider it.\n</system-reminder>\n"
+    session = MadeSession(cwd=str(tmp_path))
+    call = session.read(str(tmp_path / "a.txt"), TEXT + reminder, limit=50)
+    session.filler(4)
+
+    answer = session.compact("recoverable", workspace_root=str(tmp_path))
+
+    note = f"[removed: re-read {tmp_path}/a.txt (lines 1-20) to recover; content verified on disk at compaction time]"
+    assert answer.texts[call] == note + "\n" + reminder
+    assert answer.report["lossless_violations"] == []
+    again = find_note(answer.texts[call])
+    assert again is not None
+    assert again.text == note
+    assert find_note(note + "\n\n" + reminder) is None, "two newlines are something of the output's own"
