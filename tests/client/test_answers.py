@@ -19,6 +19,8 @@ from client.conversation import calls, conversation, results, texts
 from client.messages_api import MessagesApi, Reply, Script, say, serve
 from making import worked_on
 
+from lcc.contract.options import LiveOptions, table
+
 pytestmark = pytest.mark.client
 
 HANDED_OVER = "lcc: left to the built-in summary: "
@@ -116,13 +118,13 @@ def test_the_client_is_sent_what_it_needs_and_no_more(session: Session) -> None:
     assert (asked["trigger"], asked["instructions"]) == ("manual", "keep the names")
     assert (asked["session_id"], asked["agent_id"]) == (session.claude.session, None)
     assert asked["cwd"] == str(session.claude.lab.project)
-    assert asked["options"] == {
-        "enabled": True,
-        "provider": "rules",
-        "rules_mode": "auto",
-        "min_reduction": 0.25,
-        "preserve_recent": 6,
+    rows = [row for row in table(LiveOptions).values() if row.option.form]
+    form = {
+        row.name: list(row.default) if isinstance(row.default, tuple) else row.default
+        for row in rows
+        if row.option.form
     }
+    assert asked["options"] == form
     assert json.dumps(asked).count("100\\tone line") == 1
     assert {"role", "text"} <= asked["messages"][0].keys() <= {"role", "text", "toolUses", "toolResults"}
 
