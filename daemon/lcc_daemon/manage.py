@@ -30,7 +30,7 @@ from lcc_hook.client import (
 from lcc_hook.files import is_locked
 from lcc_hook.places import environment_state
 from lcc_hook.processes import end_process, peer_pid, start_of
-from lcc_hook.starter import StartLock, file_of, known_process, start_daemon, unusable, wakes_up
+from lcc_hook.starter import StartLock, call, file_of, known_process, start_daemon, unusable
 
 ANSWER_SECONDS = 5.0
 STOP_SECONDS = 20.0
@@ -92,14 +92,7 @@ def _config_problem(env: Mapping[str, str]) -> str | None:
 
 
 def _ask_status(folder: bytes) -> Status:
-    try:
-        line = connect(socket_path(folder))
-        greet(line)
-    except SilentError as silent:
-        woken = wakes_up(silent, folder)
-        if woken is None:
-            raise
-        line = woken
+    line = call(folder)
     line.settimeout(ANSWER_SECONDS)
     try:
         body = _simple_request(line, "status")

@@ -222,18 +222,23 @@ def spawn_one_of(found: "list[list[bytes]]", folder: bytes, env: "dict[bytes, by
 def is_alive(folder: bytes) -> bool:
     """Whether a daemon of our build greets. Raises SilentError where one listens and is hung."""
     try:
-        try:
-            line = connect(socket_path(folder))
-            greet(line)
-        except SilentError as silent:
-            woken = wakes_up(silent, folder)
-            if woken is None:
-                raise
-            line = woken
+        call(folder).close()
     except AbsentError:
         return False
-    line.close()
     return True
+
+
+def call(folder: bytes) -> "_socket.socket":
+    """A line on which the daemon has greeted. Raises AbsentError where there is none, SilentError where it is hung."""
+    try:
+        line = connect(socket_path(folder))
+        greet(line)
+    except SilentError as silent:
+        woken = wakes_up(silent, folder)
+        if woken is None:
+            raise
+        return woken
+    return line
 
 
 def spawn(program: "list[bytes]", folder: bytes, env: "dict[bytes, bytes]") -> bool:

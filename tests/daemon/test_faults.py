@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -278,6 +279,7 @@ def test_workers_do_all_jobs_in_their_order_a_few_at_a_time() -> None:
 
     futures = [workers.submit(lambda number=number: job(number)) for number in range(100)]
     assert futures[99].cancel()
+    assert wait_until(lambda: at_once == 2)
     free.set()
     for number, future in enumerate(futures[:99]):
         if number % 10:
@@ -383,43 +385,37 @@ def test_stop_and_restart_end_whoever_holds_the_start(world: World, is_stopped: 
     holder.wait()
 
 
+@contextmanager
+def full_queue(world: World) -> Iterator[None]:
+    """So many calls wait before a stopped daemon that it takes no more."""
+    with ExitStack() as stack:
+        while True:
+            line = stack.enter_context(socket.socket(socket.AF_UNIX))
+            line.setblocking(False)
+            try:
+                line.connect(str(world.socket_file))
+            except BlockingIOError:
+                break
+        yield
+
+
 def test_stop_ends_a_daemon_whose_queue_is_full(world: World) -> None:
     """Stopped, with so many calls before it that it takes no more: connecting itself would wait for ever."""
     pid = world.start()
     os.kill(pid, signal.SIGSTOP)
-    lines = []
-    while True:
-        line = socket.socket(socket.AF_UNIX)
-        line.setblocking(False)
-        try:
-            line.connect(str(world.socket_file))
-        except BlockingIOError:
-            break
-        lines.append(line)
-    done = world.cli("stop")
+    with full_queue(world):
+        done = world.cli("stop")
     assert done.returncode == 0, done.stderr
     assert not is_running(pid)
-    for line in lines:
-        line.close()
 
 
 def test_a_hook_heals_a_daemon_whose_queue_is_full(world: World) -> None:
     """The same, found by a hook."""
     pid = world.start()
     os.kill(pid, signal.SIGSTOP)
-    lines = []
-    while True:
-        line = socket.socket(socket.AF_UNIX)
-        line.setblocking(False)
-        try:
-            line.connect(str(world.socket_file))
-        except BlockingIOError:
-            break
-        lines.append(line)
-    assert world.plan(make_event(world))["action"] == "replace"
+    with full_queue(world):
+        assert world.plan(make_event(world))["action"] == "replace"
     assert not is_running(pid)
-    for line in lines:
-        line.close()
 
 
 def test_a_full_log_fills_nothing_else(world: World) -> None:
