@@ -13,6 +13,7 @@ from typing import TypeAlias
 import orjson
 
 from lcc.contract.report import Report
+from lcc.explain.grouped import input_words
 from lcc.private_files import remove_own, write_private
 from lcc.transcript import Json, Path
 from lcc_daemon.figures import Figures
@@ -80,6 +81,9 @@ def summary_line(report: Report, figures: Figures) -> str:
     removed = [f"{pointed} can be had back and left a pointer"] if pointed or not judged else []
     if judged:
         removed.append(f"{judged} cut or dropped on the judge's word")
+    inputs = input_words(report)
+    if inputs:
+        removed.append(inputs)
     about = "" if figures.is_real else "~"
     return (
         f"kept every message and {calls - pointed - judged} of {calls} tool results; {', '.join(removed)}: "

@@ -9,7 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from lcc.commands.text import Align, cell, count, share, table
-from lcc.explain.grouped import DECISIONS, Explanation, Group, Listed, ToolTotal, cache_words, check_words, one_line
+from lcc.explain.grouped import (
+    DECISIONS,
+    Explanation,
+    Group,
+    Listed,
+    ToolTotal,
+    cache_words,
+    check_words,
+    input_words,
+    one_line,
+)
 
 if TYPE_CHECKING:
     from lcc.contract.report import Report
@@ -61,6 +71,9 @@ def _head(explanation: Explanation) -> Iterable[Part]:
     if report["workspace_root"]:
         named = " (the session's own folder)" if report["workspace_root_source"] == "session" else ""
         yield cell(f"Workspace: {report['workspace_root']}{named}")
+    inputs = input_words(report)
+    if inputs:
+        yield cell(f"Inputs: {inputs}.")
     unread = check_words(report)
     if unread:
         yield cell(f"Not proven: {unread}.", "yellow")

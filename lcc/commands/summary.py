@@ -10,7 +10,7 @@ from rich.text import Text
 from lcc.commands.text import cell, count, share, write
 from lcc.contract.modes import MODES
 from lcc.contract.reasons import JEV_UNAVAILABLE_FAIL_SAFE, LAYA_UNAVAILABLE_FAIL_SAFE, STASH_WRITE_FAILED
-from lcc.explain.grouped import Explanation, cache_words, check_words, explain
+from lcc.explain.grouped import Explanation, cache_words, check_words, explain, input_words
 
 if TYPE_CHECKING:
     from lcc.contract.report import Report
@@ -69,6 +69,9 @@ def _remarks(explanation: Explanation) -> Iterator[Text]:
     if report["workspace_root"]:
         own = " (the session's own folder)" if report["workspace_root_source"] == "session" else ""
         yield cell(f"  workspace: {report['workspace_root']}{own}", "dim")
+    inputs = input_words(report)
+    if inputs:
+        yield cell(f"  {inputs}", "dim")
     unread = check_words(report)
     if unread:
         yield cell(f"  {unread}", "yellow")

@@ -129,6 +129,18 @@ def cache_words(cost: CacheCostRecord | None) -> str | None:
     return f"{kept:,} tokens stay cached, {rewrite:,} are written again at the next request; {pays}{wait}"
 
 
+def input_words(report: Report) -> str | None:
+    """What became of calls' inputs (the ladder's second rung), as a clause; None where nothing did."""
+    strings = next((rung["replaced"] for rung in report["rungs"] or () if rung["rung"] == "inputs"), 0)
+    if not strings:
+        return None
+    return (
+        f"{strings} long inputs of old calls became notes"
+        if strings > 1
+        else "a long input of an old call became a note"
+    )
+
+
 def check_words(report: Report) -> str | None:
     """What a pass that read no file must say of its pointers to files; None for others."""
     if report["recoverability_check"] != "transcript_proxy":

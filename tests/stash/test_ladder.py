@@ -86,7 +86,8 @@ def test_old_long_inputs_become_notes_and_everything_else_stays(
     assert after["c1"]["description"] == "Write x"
 
 
-def test_the_report_says_which_rung_did_what(compacted: dict[str, Any]) -> None:
+def test_the_report_says_which_rung_did_what(world: World, compacted: dict[str, Any]) -> None:
+    assert "7 long inputs of old calls became notes" in world.lcc("explain", "report.json").text
     assert (compacted["rules_mode"], compacted["rules_mode_requested"]) == ("stashed", "auto")
     rungs = {rung["rung"]: rung for rung in compacted["rungs"]}
     assert rungs["inputs"]["replaced"] == 7
