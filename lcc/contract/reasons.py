@@ -123,7 +123,7 @@ KEEP_DISK_CHANGED_BEFORE_EMIT = Reason(
 # stashed
 STASHED = ReasonAbout("stashed", "its bytes are in the stash, read back and compared")
 STASH_WRITE_FAILED = ReasonAbout("stash_write_failed", "it could not be written to the stash")
-NOT_STASH_ELIGIBLE = Reason("not_stash_eligible", "the stash policy keeps results of this kind in the session")
+NOT_STASH_ELIGIBLE = Reason("not_stash_eligible", "results of this kind stay in the session, whatever their score")
 SHORT_RESULT_KEPT_WHOLE = Reason("short_result_kept_whole", "it is so short that a note would save next to nothing")
 LIKELY_NEEDED_AGAIN = Reason("likely_needed_again", "by its score it is likely to be needed again")
 TARGET_REACHED = Reason("target_reached", "enough had gone before its turn came")

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from lcc.contract.options import PassOptions
 from lcc.contract.record import input_chars
 from lcc.relevance.ports import Ports
+from lcc.tokens import TokenEstimator
 from lcc.transcript import Message
-
-CHARS_PER_TOKEN: Final = 3.0
-"""Characters of a context for each of its tokens, where the context's own tokens are not known."""
 
 
 class Rung(NamedTuple):
@@ -52,7 +50,7 @@ def on_rung(options: PassOptions, ports: Ports) -> PassOptions:
     return replace(options, rules_mode="stashed" if options.stash and ports.can_recall else "recoverable")
 
 
-def load_of(messages: Sequence[Message], options: PassOptions, ports: Ports) -> Load:
+def load_of(messages: Sequence[Message], options: PassOptions, ports: Ports, counter: TokenEstimator) -> Load:
     """How full the context is, and how much is to go by the ``target`` of the options.
 
     A target up to 1 is a share of the window, which counts where the window is known; a larger one is in tokens.
@@ -67,5 +65,5 @@ def load_of(messages: Sequence[Message], options: PassOptions, ports: Ports) -> 
         target = None if ports.window_tokens is None else target * ports.window_tokens
     if target is None:
         return Load(total, None)
-    tokens = ports.context_tokens or total / CHARS_PER_TOKEN
+    tokens = ports.context_tokens or counter.estimate_chars(total)
     return Load(total, max(0, round(total * (1 - target / tokens))) if tokens else 0)

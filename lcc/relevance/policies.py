@@ -62,6 +62,8 @@ class Session:
     guards: Guards
     candidates: tuple[Pair, ...]
     """The calls that no guard keeps whole, nor any text of their results."""
+    all_texts: tuple[Pair, ...]
+    """Every text of every result, each as a pair of its own, in order."""
     texts: tuple[Pair, ...]
     """The texts of results that no guard keeps whole, each as a pair of its own."""
     asked: RulesMode
@@ -165,8 +167,8 @@ def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
     mode = MODES[session.options.rules_mode]
     around = session.surroundings() if mode.reads_files else None
     recoverable = _by_recovery(session, session.texts, around) if around else {}
-    load = load_of(session.transcript.messages, session.options, session.ports) if mode.stashes else Load(0, None)
-    choice = _choice(session, load) if mode.stashes else None
+    load = _load(session) if mode.stashes else None
+    choice = _choice(session, load) if load is not None else None
     decisions = _walk_back(session, recoverable, choice)
     warnings: tuple[str, ...] = ()
     if mode.stashes:
@@ -177,7 +179,7 @@ def _decide_by_proof(session: Session, promise: Promise) -> Outcome:
         warnings = write_warnings(stashed)
         if warnings and session.asked == "auto":
             return decide(session.on_recoverable(warnings))
-    inputs = _inputs_that_go(session, load, decisions) if session.asked == "auto" and mode.stashes else {}
+    inputs = _inputs_that_go(session, load, decisions) if session.asked == "auto" and load is not None else {}
     messages = apply_edits(session.transcript, edits_of(decisions, inputs))
     violations = _verify(session, decisions, inputs, messages)
     _revert(decisions, inputs, violations, promise.broken)
@@ -321,16 +323,15 @@ def _by_recovery(session: Session, candidates: Sequence[Pair], around: Surroundi
     return decisions
 
 
-def _all_texts(session: Session) -> list[Pair]:
-    """Every text of every result, each as a pair of its own, in order."""
-    return [text for pair in session.pairs for text in pair.texts()]
+def _load(session: Session) -> Load:
+    """How full the context is, and how much is to go."""
+    return load_of(session.transcript.messages, session.options, session.ports, session.tokens)
 
 
 def _choice(session: Session, load: Load) -> Choice:
     """What goes by its score, among what no guard keeps."""
-    facts = session.guards.facts
-    texts = _all_texts(session)
-    return choose(session.transcript.messages, texts, session.guards.kept, facts.reads, facts.errors, load.to_free)
+    facts, kept = session.guards.facts, session.guards.kept
+    return choose(session.transcript.messages, session.all_texts, kept, facts.reads, facts.errors, load.to_free)
 
 
 def _to_stash(session: Session, choice: Choice | None, decisions: Mapping[str, Decision]) -> list[ToStash]:
@@ -351,7 +352,7 @@ def _to_stash(session: Session, choice: Choice | None, decisions: Mapping[str, D
 
 def _freed_by_results(session: Session, decisions: Mapping[str, Decision]) -> tuple[int, int]:
     """How many texts became pointers, and the characters that they freed."""
-    texts = {pair.text_id: pair.result.text for pair in _all_texts(session)}
+    texts = {pair.text_id: pair.result.text for pair in session.all_texts}
     pointers = {text_id: found for text_id, found in decisions.items() if isinstance(found, Pointer)}
     return len(pointers), sum(len(texts[text_id]) - len(found.text) for text_id, found in pointers.items())
 
@@ -396,7 +397,7 @@ def _walk_back(session: Session, recoverable: Mapping[str, Decision], choice: Ch
     With a choice only what was chosen is pointed at a file, and what was chosen is no target of a pointer: it goes.
     """
     eligible = {pair.text_id for pair in session.texts}
-    outputs = {pair.text_id: _output(pair) for pair in _all_texts(session) if _may_be_pointed_at(session, pair)}
+    outputs = {pair.text_id: _output(pair) for pair in session.all_texts if _may_be_pointed_at(session, pair)}
     later = LaterOutputs(output for text_id, output in outputs.items() if text_id in eligible)
     kept: Mapping[str, Reason] = choice.kept if choice is not None else {}
     chosen: Mapping[str, StashedReason] = choice.chosen if choice is not None else {}

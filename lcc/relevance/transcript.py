@@ -139,11 +139,13 @@ def _session_of(transcript: Transcript, options: PassOptions, ports: Ports, aske
     tokens = ports.tokens or TokenEstimator(model=options.model)
     pairs = tuple(transcript.pairs())
     guards = guards_of(GuardFacts(transcript, options, pairs, file_reads(pairs)))
-    open_pairs = [pair for pair in pairs if pair.use.id not in guards.whole]
-    texts = tuple(text for pair in open_pairs for text in pair.texts() if text.text_id not in guards.whole)
-    guarded = {pair.use.id for pair in open_pairs for text in pair.texts() if text.text_id in guards.whole}
-    candidates = tuple(pair for pair in open_pairs if pair.use.id not in guarded)
-    return Session(transcript, options, ports, stash, folder, tokens, pairs, guards, candidates, texts, asked)
+    all_texts = tuple(text for pair in pairs for text in pair.texts())
+    texts = tuple(text for text in all_texts if guards.whole.keys().isdisjoint((text.use.id, text.text_id)))
+    guarded = {text.use.id for text in all_texts if text.text_id in guards.whole}
+    candidates = tuple(pair for pair in pairs if pair.use.id not in guards.whole and pair.use.id not in guarded)
+    return Session(
+        transcript, options, ports, stash, folder, tokens, pairs, guards, candidates, all_texts, texts, asked
+    )
 
 
 def _result(
