@@ -39,14 +39,14 @@ class _Gone:
 
 
 def restore_inputs(transcript: Transcript, reports: Sequence[Report], stash: Stash) -> RestoredInputs:
-    """Follow every note in the inputs of ``transcript``.
+    """Follow every note in the inputs of ``transcript``, on all of its branches.
 
     With reports only what they wrote is a note. Without one a string that is a note of the stash, whole, is
     followed, and what comes back is proven by the digits that the note names.
     """
     known = dict(_gone(reports))
     found = RestoredInputs()
-    for message in transcript.messages:
+    for message in (*transcript.messages, *transcript.aside):
         for use in message.tool_uses:
             for path, text in input_strings_by_path(use.input):
                 note = find_note(text)

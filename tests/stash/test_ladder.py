@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.cli_world import World
+
+from lcc.contract.report_reader import read_report
+from lcc.recovery.inputs import restore_inputs
+from lcc.stash import Stash
+from lcc.transcript import read_transcript
 
 LINES = [f"    total_{number} = frobnicate(value_{number}, {number * 37})" for number in range(60)]
 BODY = "\n".join(LINES) + "\n"
@@ -111,6 +117,19 @@ def test_restore_gives_back_the_original(world: World, compacted: dict[str, Any]
     assert ("byte for byte" in ran.err) is report
     back = inputs_in(world.folder / "back.json")
     assert back["e1"] == inputs_in(world.folder / "in.json")["e1"]
+
+
+def test_inputs_on_another_branch_come_back_too(world: World, compacted: dict[str, Any]) -> None:
+    """A rewind may lead back to them."""
+    transcript = read_transcript((world.folder / "out.json").read_bytes())
+    stash = Stash(world.folder / "stash")
+    rewound = replace(transcript, messages=(), aside=transcript.messages)
+    reports = [read_report((world.folder / "report.json").read_bytes())]
+
+    found = restore_inputs(rewound, reports, stash)
+
+    assert (found.count, found.failures) == (7, [])
+    assert found.strings == restore_inputs(transcript, reports, stash).strings
 
 
 def test_a_lost_object_is_told(world: World, compacted: dict[str, Any]) -> None:
