@@ -7,8 +7,9 @@ what is found is what was there at that moment.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Mapping
+import string
+import struct
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +26,8 @@ from lcc.transcript import Json, Transcript, TranscriptError, read_transcript
 from lcc.transcript.formats.claude import CLAUDE_CODE
 
 MAX_SESSION_BYTES = 512 * 1024 * 1024
-_FOLDER_CHARS = re.compile(r"[^A-Za-z0-9]", re.ASCII)
+_LONGEST_FOLDER = 200
+_DIGITS = string.digits + string.ascii_lowercase
 _TITLE_CHARS = 200
 
 
@@ -63,8 +65,32 @@ def config_folder(env: Mapping[str, str]) -> Path:
 
 
 def project_folder(project: Path, env: Mapping[str, str]) -> Path:
-    """The folder that holds the sessions of ``project``: the client names it by the path, every other character -."""
-    return config_folder(env) / "projects" / _FOLDER_CHARS.sub("-", str(project))
+    """The folder that holds the sessions of ``project``, which the client names by the path."""
+    return config_folder(env) / "projects" / folder_name(str(project))
+
+
+def folder_name(path: str) -> str:
+    """The client's name for a project's folder: its path, with ``-`` for each UTF-16 unit but ASCII letters and digits.
+
+    A name of over 200 characters is cut there, and a hash of the whole path in base 36 stands behind it.
+    """
+    encoded = path.encode("utf-16-le", "surrogatepass")
+    units = [unit for (unit,) in struct.iter_unpack("<H", encoded)]
+    name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
+    return name if len(name) <= _LONGEST_FOLDER else f"{name[:_LONGEST_FOLDER]}-{_hash_of(units)}"
+
+
+def _hash_of(units: Iterable[int]) -> str:
+    """The client's hash of a string: 31 times what was before, as a 32-bit number, without its sign."""
+    found = 0
+    for unit in units:
+        found = (found * 31 + unit) & 0xFFFFFFFF
+    rest = abs(found - (1 << 32) if found >> 31 else found)
+    digits = ""
+    while rest or not digits:
+        rest, digit = divmod(rest, 36)
+        digits = _DIGITS[digit] + digits
+    return digits
 
 
 def session_files(folder: Path) -> list[Path]:
