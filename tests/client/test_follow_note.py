@@ -12,29 +12,12 @@ from client.claude_process import Claude, Lab
 from client.conftest import PLUGIN, Table
 from client.conversation import conversation, results
 from client.messages_api import Block, Body, Reply, Script, bash, results_in, say, serve
-from client.test_recall import NOTE
-from making import SessionFile
+from client.test_recall import NOTE, OUTPUT, STASHED, session_with_a_build
 
 pytestmark = pytest.mark.client
 
-OUTPUT = "".join(f"made part {number} of the whole → ok\n" for number in range(250))
-STASHED = {"pluginConfigs": {"lcc@inline": {"options": {"rules_mode": "stashed"}}}}
 NO_BASH = "Read"
 """What is allowed without asking: Bash is not."""
-
-
-def built(lab: Lab, output: str = OUTPUT, tool: str = "Bash") -> SessionFile:
-    """A session with one old output of a command."""
-    session = SessionFile(lab.project)
-    session.user("Build it.")
-    session.assistant(bash("toolu_make", "make all"))
-    session.result("toolu_make", output)
-    for number in range(12):
-        session.assistant(say(f"Answer {number}."))
-        session.user(f"Question {number}?")
-    session.assistant(say("Last answer."))
-    session.write(lab.home)
-    return session
 
 
 def recall_in_bash(body: Body) -> list[Block]:
@@ -50,7 +33,7 @@ def test_the_agents_shell_gives_the_bytes(current_client: Path, lab: Lab, table:
     if not has_environment:
         del lab.env["LCC_PYTHON"]
         lab.env["LCC_NO_SETUP"] = "1"
-    session = built(lab)
+    session = session_with_a_build(lab)
     with serve(Script([Reply(recall_in_bash), Reply([say("I have it again.")])])) as (api, url):
         with Claude(
             current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, settings=STASHED, tools=NO_BASH
@@ -74,7 +57,7 @@ def test_the_older_client_follows_a_note_too(older_client: Path, lab: Lab) -> No
     done = subprocess.run(
         [sys.executable, "-c", code], input=OUTPUT.encode(), env=lab.environment(), capture_output=True, check=True
     )
-    session = built(lab, f"[removed: 812 tokens · lcc recall {done.stdout.decode()[:12]}]")
+    session = session_with_a_build(lab, f"[removed: 812 tokens · lcc recall {done.stdout.decode()[:12]}]")
     with serve(Script([Reply(recall_in_bash), Reply([say("I have it again.")])])) as (api, url):
         with Claude(older_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, tools=NO_BASH) as claude:
             answer = claude.ask("What did the build say?")
@@ -90,7 +73,7 @@ def test_nothing_more_than_a_recall_is_let_through(
 ) -> None:
     """What the user has not allowed stays refused, however it begins."""
     client: Path = request.getfixturevalue(f"{age}_client")
-    session = built(lab)
+    session = session_with_a_build(lab)
     script = Script([Reply([bash("toolu_evil", f"lcc recall 0123456789ab{more}")]), Reply([say("Done.")])])
     with (
         serve(script) as (api, url),
@@ -103,7 +86,7 @@ def test_nothing_more_than_a_recall_is_let_through(
 
 def test_it_can_be_switched_off(current_client: Path, lab: Lab) -> None:
     """allow_recall = false: the client asks, which in -p is a refusal."""
-    session = built(lab)
+    session = session_with_a_build(lab)
     lab.env["LCC_ALLOW_RECALL"] = "false"
     script = Script([Reply([bash("toolu_again", "lcc recall 0123456789ab")]), Reply([say("Done.")])])
     with (

@@ -16,6 +16,22 @@ pytestmark = pytest.mark.client
 
 RECALL = "mcp__plugin_lcc_lcc__recall"
 NOTE = re.compile(r"\[removed: \d+ tokens · lcc recall ([0-9a-f]{12})\]")
+OUTPUT = "".join(f"made part {number} of the whole → ok\n" for number in range(250))
+STASHED = {"pluginConfigs": {"lcc@inline": {"options": {"rules_mode": "stashed"}}}}
+
+
+def session_with_a_build(lab: Lab, output: str = OUTPUT) -> SessionFile:
+    """A session in the lab's home with one old output of a command, which no file gives back."""
+    session = SessionFile(lab.project)
+    session.user("Build it.")
+    session.assistant(bash("toolu_make", "make all"))
+    session.result("toolu_make", output)
+    for number in range(12):
+        session.assistant(say(f"Answer {number}."))
+        session.user(f"Question {number}?")
+    session.assistant(say("Last answer."))
+    session.write(lab.home)
+    return session
 
 
 def recall(body: Body) -> list[Block]:
@@ -27,17 +43,7 @@ def recall(body: Body) -> list[Block]:
 
 def test_the_agent_recalls_what_was_stashed(current_client: Path, lab: Lab, table: Table) -> None:
     """A command's output that no file gives back is a note with an id; recall with that id returns the output."""
-    output = "".join(f"made part {number} of the whole → ok\n" for number in range(250))
-    session = SessionFile(lab.project)
-    session.user("Build it.")
-    session.assistant(bash("toolu_make", "make all"))
-    session.result("toolu_make", output)
-    for number in range(12):
-        session.assistant(say(f"Answer {number}."))
-        session.user(f"Question {number}?")
-    session.assistant(say("Last answer."))
-    session.write(lab.home)
-    options = {"pluginConfigs": {"lcc@inline": {"options": {"rules_mode": "stashed"}}}}
+    session = session_with_a_build(lab)
     with serve(Script([Reply(recall), Reply([say("I have it again.")])])) as (api, url):
         with Claude(
             current_client,
@@ -46,7 +52,7 @@ def test_the_agent_recalls_what_was_stashed(current_client: Path, lab: Lab, tabl
             plugin_dirs=[PLUGIN],
             plugin_mcp=True,
             resume=session.id,
-            settings=options,
+            settings=STASHED,
             tools=f"Bash,{RECALL}",
         ) as claude:
             turn = claude.ask("/compact")
@@ -54,5 +60,5 @@ def test_the_agent_recalls_what_was_stashed(current_client: Path, lab: Lab, tabl
         table.add("stashed, the agent recalls", "a note with an id, then the removed bytes", turn, lab)
         after = results(conversation(api.of("main")[-1].body))
         assert answer.result == "I have it again."
-        assert output in after["toolu_again"].text
+        assert OUTPUT in after["toolu_again"].text
         assert not after["toolu_again"].flag

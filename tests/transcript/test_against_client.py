@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from client.claude_process import Claude, Lab
-from client.conftest import CURRENT, find_client, lab_folder
 from client.conversation import COMMAND_ROWS, Item, conversation
 from client.messages_api import MessagesApi, Reply, Script, bash, call, say, serve, think
 
@@ -17,17 +15,6 @@ from lcc.transcript import Edits, Message, SessionReader, apply_edits, read_tran
 pytestmark = pytest.mark.client
 
 NOTE = "[removed: re-run `seq 300` to recover]"
-
-
-@pytest.fixture(scope="module")
-def client() -> Path:
-    return find_client(CURRENT)
-
-
-@pytest.fixture
-def lab() -> Iterator[Lab]:
-    with lab_folder() as made:
-        yield made
 
 
 def script(lab: Lab) -> Script:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from client.claude_process import Lab
-from client.conftest import CURRENT, find_client, lab_folder
+from client.conftest import CURRENT
 from client.conversation import Item
 from client.messages_api import Reply, Script, say, serve
 from transcript.test_against_client import items, resumed, sent
@@ -20,17 +20,6 @@ pytestmark = pytest.mark.client
 
 SESSION = "0b9b6a0e-52a1-4bd5-8f0c-3d3a1c9f7a11"
 Damage = Callable[[list[bytes]], list[bytes]]
-
-
-@pytest.fixture(scope="module")
-def client() -> Path:
-    return find_client(CURRENT)
-
-
-@pytest.fixture
-def lab() -> Iterator[Lab]:
-    with lab_folder() as made:
-        yield made
 
 
 def at(index: int, change: Callable[[bytes], bytes]) -> Damage:
