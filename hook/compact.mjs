@@ -1,7 +1,8 @@
-// The session.compact function hook: looks up what the event hides, sends the session to the hook client, gets a plan
+// The answer to session.compact: looks up what the event hides, sends the session to the hook client, gets a plan
 // back (ids and new texts) and answers with the new session. Where that is not worth it or would lose something, the
 // session stays as it is while there is room; where something goes wrong, the built-in summary runs. One line says why.
 
+import { contextOf, oneLine, root, run, tell } from "./client.mjs";
 import {
   build,
   forTheWire,
@@ -16,15 +17,10 @@ import {
 } from "./messages.mjs";
 
 const VERSION = 1;
-const LIMIT_MS = 60_000;
-const LINE_LIMIT = 400;
 const TRIGGERS = ["manual", "auto", "plugin"];
 const NOT_WORTH_IT = ["nothing-new", "nothing-to-remove", "too-little"];
 const LEFT = "left to the built-in summary: ";
 const WAY_OUT = "the session stays as it is; /compact with a word of instructions writes a summary";
-const PYTHON = ["python3", "-I", "-S", "-E"];
-
-const root = decodeURIComponent(import.meta.url.replace(/^file:\/\//, "").replace(/\/hook\/[^/]*$/, ""));
 
 // How far each loop (the session's, a sub-agent's) had come at its last replacement. Asked again at the same
 // point there is nothing new to remove, and answering again would let the client go round in a circle.
@@ -33,17 +29,7 @@ const doneAt = new Map();
 /** The session is not to be replaced, and nothing is wrong with lcc: it may stay as it is. */
 class Reluctance extends Error {}
 
-const run = async ($, program, words, input) => {
-  const ran = await $.process.run([...PYTHON, `${root}/hook/lcc_hook/${program}`, ...words], {
-    stdin: JSON.stringify(input),
-    timeoutMs: LIMIT_MS,
-  });
-  if (ran.exitCode !== 0) throw new Error(ran.stderr.trim() || `${program} ended with ${ran.exitCode}`);
-  if (ran.isStdoutTruncated) throw new Error(`the answer of ${program} was cut`);
-  return JSON.parse(ran.stdout);
-};
-
-const askForPlan = async ($, event, options, session, messages) => {
+async function askForPlan($, event, options, session, messages) {
   const context = await contextOf($);
   const answer = await run($, "client.py", ["compact", "--plugin-root", root], {
     v: VERSION,
@@ -63,26 +49,18 @@ const askForPlan = async ($, event, options, session, messages) => {
   const parts = [];
   for (const path of answer.parts) parts.push(await $.fs.read(path));
   return JSON.parse(parts.join(""));
-};
+}
 
-const askForUnseen = ($, event, session, kept) =>
-  run($, "unseen.py", [], {
+function askForUnseen($, event, session, kept) {
+  return run($, "unseen.py", [], {
     transcript: session.transcript,
     agent_id: event.agentId ?? null,
     ...shownIn(event.messages, kept),
   });
-
-// What the client says of the window: {tokens, window, percent}; undefined where it does not say.
-const contextOf = async ($) => {
-  try {
-    return (await $.session.usage()).context;
-  } catch {
-    return undefined;
-  }
-};
+}
 
 // Resolves to {say, messages}; throws a Reluctance where the session may stay, an Error where the summary must run.
-const compact = async ($, event, options) => {
+async function compact($, event, options) {
   const begun = Date.now();
   if (!isExpected(event.messages)) throw new Error("messages of a shape that this version does not know");
   const [id, cwd, info] = await Promise.all([$.session.id(), $.session.cwd(), $.session.info()]);
@@ -111,34 +89,20 @@ const compact = async ($, event, options) => {
   if (missing) throw new Reluctance(`a replacement would lose ${missing}`);
   doneAt.set(loop, progress);
   return { say: `${answer.say} in ${Date.now() - begun} ms`, messages: built };
-};
+}
 
-const oneLine = (text) => text.replaceAll(/\s+/g, " ").slice(0, LINE_LIMIT);
-
-// The client puts the plugin's name in front. The line stays in the scrollback, above the session that it draws
-// anew after a compaction; the toast is there for the user to see it. Neither is worth a compaction.
-const tell = async ($, line) => {
+/** What `session.compact` is answered: the new session, `{skip}`, or what `next` gives. */
+export async function answerCompaction($, event, next, options) {
+  if (options?.enabled === false || !TRIGGERS.includes(event.trigger)) return next(event);
+  let outcome;
   try {
-    await $.ui.log(line);
-    await $.ui.toast(line);
-  } catch {
-    // a client without one of the two
-  }
-};
-
-export const register = (on, options) => {
-  on("session.compact", async ($, event, next) => {
-    if (options?.enabled === false || !TRIGGERS.includes(event.trigger)) return next(event);
-    let outcome;
-    try {
-      outcome = await compact($, event, options);
-    } catch (error) {
-      if (error instanceof Reluctance && mayStay(event, (await contextOf($))?.percent)) {
-        return { skip: oneLine(`${error.message}; ${WAY_OUT}`) };
-      }
-      outcome = { say: `${LEFT}${error.message}` };
+    outcome = await compact($, event, options);
+  } catch (error) {
+    if (error instanceof Reluctance && mayStay(event, (await contextOf($))?.percent)) {
+      return { skip: oneLine(`${error.message}; ${WAY_OUT}`) };
     }
-    await tell($, oneLine(outcome.say));
-    return outcome.messages ? { messages: outcome.messages } : next(event);
-  }).catch(($, event, next) => next(event));
-};
+    outcome = { say: `${LEFT}${error.message}` };
+  }
+  await tell($, oneLine(outcome.say));
+  return outcome.messages ? { messages: outcome.messages } : next(event);
+}

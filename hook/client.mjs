@@ -1,0 +1,44 @@
+// What every part of the module uses: the processes that it runs, the client's figures, and the line for the user.
+
+const LIMIT_MS = 60_000;
+const LINE_LIMIT = 400;
+const PYTHON = ["python3", "-I", "-S", "-E"];
+
+/** The plugin's folder. */
+export const root = decodeURIComponent(import.meta.url.replace(/^file:\/\//, "").replace(/\/hook\/[^/]*$/, ""));
+
+/** A program of `lcc_hook` with `input` as JSON on stdin; what it printed, read as JSON. Throws where it failed. */
+export async function run($, program, words, input) {
+  const ran = await $.process.run([...PYTHON, `${root}/hook/lcc_hook/${program}`, ...words], {
+    stdin: JSON.stringify(input),
+    timeoutMs: LIMIT_MS,
+  });
+  if (ran.exitCode !== 0) throw new Error(ran.stderr.trim() || `${program} ended with ${ran.exitCode}`);
+  if (ran.isStdoutTruncated) throw new Error(`the answer of ${program} was cut`);
+  return JSON.parse(ran.stdout);
+}
+
+/** What the client says of the window: {tokens, window, percent}; undefined where it does not say. */
+export async function contextOf($) {
+  try {
+    return (await $.session.usage()).context;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A text as the one line that the user reads. */
+export const oneLine = (text) => text.replaceAll(/\s+/g, " ").slice(0, LINE_LIMIT);
+
+/**
+ * Tell the user one line. The client puts the plugin's name in front. The line stays in the scrollback, above the
+ * session that it draws anew after a compaction; the toast is there for the user to see it. Neither is worth a failure.
+ */
+export async function tell($, line) {
+  try {
+    await $.ui.log(line);
+    await $.ui.toast(line);
+  } catch {
+    // a client without one of the two
+  }
+}
