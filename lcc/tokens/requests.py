@@ -7,6 +7,7 @@ and for an hour, output. Costs are in units of one token at the plain input pric
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,10 @@ from typing import NamedTuple
 
 from lcc.tokens.cache_cost import FIVE_MINUTES, ONE_HOUR, Prices
 from lcc.transcript import Json
+
+RECALL_TOOL = re.compile(r"mcp__(?:plugin_)?lcc(?:_lcc)?__recall")
+"""The tool's name as the client gives it: registered by the plugin's module, or of its MCP server."""
+RECALL_COMMAND = re.compile(r"\s*lcc recall\s+(?:--raw\s+)?[0-9a-f]")
 
 
 class Request(NamedTuple):
@@ -73,6 +78,8 @@ class Spending:
     requests: tuple[Request, ...]
     aside: tuple[Request, ...]
     boundaries: tuple[Boundary, ...]
+    recalls: tuple[int, ...]
+    """Each time the agent had a removed output back: how many requests of the conversation came up to then."""
 
 
 class SpendingReader:
@@ -81,6 +88,7 @@ class SpendingReader:
     def __init__(self) -> None:
         self._requests: dict[object, Request] = {}
         self._boundaries: list[Boundary] = []
+        self._recalls: dict[str, int] = {}
         self._count = self._taken = 0
 
     def take(self, documents: Iterable[Mapping[str, Json]]) -> None:
@@ -125,6 +133,10 @@ class SpendingReader:
             self._requests[key] = row
         else:
             self._requests[key] = _joined(known, row)
+        content = message.get("content")
+        for block in content if isinstance(content, list) and not row.sidechain else ():
+            if isinstance(block, dict) and block.get("type") == "tool_use" and _is_recall(block):
+                self._recalls.setdefault(str(block.get("id")), self._count)
 
     def spending(self) -> Spending:
         """What was taken in so far."""
@@ -133,6 +145,7 @@ class SpendingReader:
             tuple(request for request in found if not request.sidechain),
             tuple(request for request in found if request.sidechain),
             tuple(self._boundaries),
+            tuple(self._recalls.values()),
         )
 
 
@@ -152,6 +165,14 @@ def _joined(one: Request, other: Request) -> Request:
         written_hour=max(one.written_hour, other.written_hour),
         output=max(one.output, other.output),
     )
+
+
+def _is_recall(block: Mapping[str, Json]) -> bool:
+    """Whether a call has a removed output back: our tool, or the command in a shell."""
+    if RECALL_TOOL.fullmatch(str(block.get("name"))):
+        return True
+    command = _object(block.get("input")).get("command")
+    return isinstance(command, str) and RECALL_COMMAND.match(command) is not None
 
 
 def _seconds(value: Json) -> float | None:

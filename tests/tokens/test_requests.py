@@ -107,3 +107,23 @@ def test_shapes_that_it_does_not_know_say_nothing() -> None:
 
     (request,) = taken(*odd).requests
     assert (request.sent, request.ended) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "is_one"),
+    [
+        ("mcp__lcc__recall", {"id": "abc"}, True),
+        ("mcp__plugin_lcc_lcc__recall", {"id": "abc"}, True),
+        ("Bash", {"command": "lcc recall 0123456789ab"}, True),
+        ("Bash", {"command": "grep 'lcc recall' README.md"}, False),
+        ("mcp__other__recall", {"id": "abc"}, False),
+    ],
+)
+def test_recalls_are_seen_in_the_calls(name: str, given: Row, is_one: bool) -> None:
+    """Our tool and the command; a block that stands on two rows is one."""
+    row = answered("m1", read=5)
+    message = row["message"]
+    assert isinstance(message, dict)
+    message["content"] = [{"type": "tool_use", "id": "t1", "name": name, "input": given}]
+
+    assert taken(row, row).recalls == ((1,) if is_one else ())
