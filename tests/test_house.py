@@ -20,8 +20,8 @@ CHECKOUT = Path(__file__).parents[1]
 PACKAGES = {"lcc": "lcc", "lcc_daemon": "daemon/lcc_daemon", "lcc_hook": "hook/lcc_hook"}
 """Each package's name, and its folder."""
 
-ROUND = {("lcc_hook.client", "lcc_hook.starter")}
-"""The hook's program loads what starts a daemon only when none answers; that uses the program's own parts."""
+ROUND = {("lcc_hook.client", "lcc_hook.unserved")}
+"""The hook's program loads what else there is to do only where no daemon answers; that uses the program's own parts."""
 
 DOORS = {"lcc.transcript", "lcc_daemon.dispatch"}
 """What leads into the rooms within its own room, whose other modules are what those rooms are built on."""

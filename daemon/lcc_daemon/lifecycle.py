@@ -1,7 +1,7 @@
 """One daemon for each user and build: its lock, its socket, its files, and how it is ended.
 
-Where things are and who may start one is decided in hook/lcc_hook (client.py, starter.py), which every client
-uses too. In the runtime folder also write: the clients (start lock, `plugin-data`), other builds' daemons.
+Where things are and who may start one is decided in hook/lcc_hook (client.py, runtime_files.py, starter.py), which
+every client uses too. In the runtime folder also write: the clients (start lock, `plugin-data`), other builds' daemons.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from lcc.private_files import HeldError, read_or_none, take_lock, write_private
 from lcc_hook.client import GiveUpError, SilentError, check_folder, name_of, socket_path
 from lcc_hook.processes import start_of
-from lcc_hook.starter import BACK_OFF, file_of, is_alive, make_folder, unusable
+from lcc_hook.reach import is_alive
+from lcc_hook.runtime_files import file_of, make_folder, unusable
+from lcc_hook.starter import BACK_OFF
 
 BACKLOG = 1024
 _SMALL_BYTES = 4096

@@ -30,7 +30,9 @@ from lcc_hook.client import (
 from lcc_hook.files import is_locked
 from lcc_hook.places import environment_state
 from lcc_hook.processes import end_process, peer_pid, start_of
-from lcc_hook.starter import StartLock, call, file_of, known_process, start_daemon, unusable
+from lcc_hook.reach import call
+from lcc_hook.runtime_files import StartLock, file_of, known_process, unusable
+from lcc_hook.starter import start_daemon
 
 ANSWER_SECONDS = 5.0
 STOP_SECONDS = 20.0

@@ -1,10 +1,10 @@
 """The hook client: hands what Claude Code says to the daemon, and prints what comes back.
 
 Started as ``python3 -I -S -E client.py <command>`` with the hook's JSON on stdin. Standard library only, nothing
-of ours imported, and nothing imported that is not used: its start is most of its cost. What is needed only when
-no daemon answers stands in ``starter.py`` beside it and is compiled only then. It must run on the ``python3`` of
-older systems (3.8 and up). The rules for the runtime folder and the socket's name live here, and the daemon
-imports them from here, since this file can import nothing.
+of ours imported, and nothing imported that is not used: its start is most of its cost, and every line is compiled at
+every call. So this file holds what a call to a warm daemon needs and no more; ``unserved.py`` beside it has the rest.
+It must run on the ``python3`` of older systems (3.8 and up). The rules for the runtime folder and the socket's name
+live here, and the daemon imports them from here, since this file can import nothing.
 
 Whatever goes wrong, it exits 0 within its time: ``compact`` then prints a plan that hands over to Claude Code. The
 last one of these needs nothing that is not loaded yet, since on a slow machine there is no time left to load it.
@@ -38,13 +38,9 @@ BUDGET_FOR_EACH_MB = 0.1
 """Seconds for a call to a warm daemon, and what each MB of stdin adds. LCC_BUDGET_MS replaces the first."""
 START_BUDGET = 8.0
 """Seconds for a call that must start the daemon first. LCC_START_BUDGET_MS replaces it."""
-LONGEST_BUDGET_MS = 3_600_000
 LAST_WORDS = 2.0
 """Seconds after the end of a call's time in which its hand-over is printed in the usual way; then at once."""
-LATE_PLAN = (
-    b'{"v":1,"action":"hand-over","reason":"out-of-time",'
-    b'"say":"left to the built-in summary: no answer in time; see lcc-daemon status"}'
-)
+LAST_PLAN = b'{"v":1,"action":"hand-over","reason":"%s","say":"left to the built-in summary: %s"}'
 PRINTING = 20.0
 """Seconds in which whoever reads must have taken the answer."""
 GREETING_WAIT = 0.3
@@ -101,7 +97,7 @@ def _ring(number: int, frame: object) -> None:
         _signal.setitimer(_signal.ITIMER_REAL, PRINTING)
         return
     if Hook.phase == "late":
-        say_and_end(*last_words())
+        say_and_end(*last_words(b"out-of-time", b"no answer in time; see lcc-daemon status"))
     posix._exit(0)
 
 
@@ -296,30 +292,6 @@ def header_for(command: str, env: "dict[bytes, bytes]") -> bytes:
     return b"\0".join([*fields, b"cwd=" + cwd])
 
 
-def put_lcc_on_path(env: "dict[bytes, bytes]") -> bool:
-    """Have every later shell of the session find our `lcc`, ahead of any other; whether it does.
-
-    The client runs what stands in CLAUDE_ENV_FILE ahead of each command of its Bash tool.
-    """
-    file = env.get(b"CLAUDE_ENV_FILE", b"")
-    folder = __file__.encode("utf-8", "surrogateescape").rpartition(b"/lcc_hook/")[0] + b"/bin"
-    if not file.startswith(b"/") or not folder.startswith(b"/") or b":" in folder or b"\n" in folder:
-        return False
-    line = b"export PATH='%s':\"$PATH\"\n" % folder.replace(b"'", b"'\\''")
-    try:
-        if not posix.access(folder + b"/lcc", posix.X_OK):
-            return False
-        fd = posix.open(file, posix.O_RDWR | posix.O_APPEND | posix.O_CREAT | posix.O_NONBLOCK | posix.O_CLOEXEC, 0o600)
-        try:
-            if line not in posix.read(fd, HEADER_LIMIT):
-                posix.write(fd, line)
-        finally:
-            posix.close(fd)
-    except OSError:
-        return False
-    return True
-
-
 def is_lent(key: bytes) -> bool:
     return key in LENT or key.upper() in LENT[2:]
 
@@ -343,30 +315,19 @@ def write_out(fd: int, data: "bytes | bytearray") -> None:
         view = view[posix.write(fd, view) :]
 
 
-def seconds_in(env: "dict[bytes, bytes]", name: bytes, usual: float) -> float:
-    """A time that a variable gives in ms; unset, empty and 0 mean the usual one."""
-    text = env.get(name, b"").strip()
-    if text.strip(b"0") == b"":
-        return usual
-    if not text.isdigit() or len(text) > 9 or int(text) > LONGEST_BUDGET_MS:
-        what = f"{name.decode()} is {name_of(text[:40])!r}"
-        raise GiveUpError("config", f"{what}: give a whole number of milliseconds, {LONGEST_BUDGET_MS} at most")
-    return int(text) / 1000
-
-
 def slow_path() -> object:
-    """``starter.py``, loaded so that its ``from lcc_hook.client import …`` finds this running file."""
+    """``unserved.py``, loaded so that its ``from lcc_hook.client import …`` finds this running file."""
     if __name__ == "__main__":
         sys.modules["lcc_hook.client"] = sys.modules["__main__"]
         sys.path.insert(0, __file__.rpartition("/lcc_hook/")[0] or "..")
         sys.dont_write_bytecode = True
-    import lcc_hook.starter
+    import lcc_hook.unserved
 
-    return lcc_hook.starter
+    return lcc_hook.unserved
 
 
 def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearray]":
-    """One call: connect, read stdin, send, receive; where no daemon answers, what ``starter.py`` does about it.
+    """One call: connect, read stdin, send, receive; where no daemon answers, what ``unserved.py`` does about it.
 
     Returns what to say on stderr, and the bytes for stdout.
     """
@@ -374,8 +335,8 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
     silent = refused = None
     folder, budget, start_budget = b"", BUDGET, START_BUDGET
     try:
-        budget = seconds_in(env, b"LCC_BUDGET_MS", BUDGET)
-        start_budget = seconds_in(env, b"LCC_START_BUDGET_MS", START_BUDGET)
+        if b"LCC_BUDGET_MS" in env or b"LCC_START_BUDGET_MS" in env:
+            budget, start_budget = slow_path().budgets(env)  # type: ignore[attr-defined]
         folder = runtime_folder(env)
         line = connect(socket_path(folder))
     except AbsentError:
@@ -390,8 +351,8 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
         raise refused
     arm(budget + BUDGET_FOR_EACH_MB * sum(map(len, chunks)) / 1e6)
     header = header_for(command, env)
-    if command == "session-start" and put_lcc_on_path(env):
-        header += b"\0can_recall=1"
+    if command == "session-start":
+        header += slow_path().recall_field(env)  # type: ignore[attr-defined]
     if line is not None:
         try:
             greet(line)
@@ -406,37 +367,15 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
             words: bytes = slow_path().set_up(env)  # type: ignore[attr-defined]
             return "", words
     arm(start_budget)  # before anything is loaded: that alone takes seconds on a machine with too much to do
-    from_starter: tuple[str, bytes | bytearray] = slow_path().serve(  # type: ignore[attr-defined]
+    served: tuple[str, bytes | bytearray] = slow_path().serve(  # type: ignore[attr-defined]
         command, folder, env, header, chunks, silent, start_budget
     )
-    return from_starter
+    return served
 
 
-def excuse(command: str, error: BaseException) -> "tuple[str, bytes]":
-    """Why nothing was done, for stderr and in the form that Claude Code shows for this command."""
-    if isinstance(error, GiveUpError):
-        reason, why = error.reason, error.say
-    elif isinstance(error, OutOfTimeError):
-        reason, why = "out-of-time", "no answer in time; see lcc-daemon status"
-    elif isinstance(error, SilentError):
-        reason, why = "unresponsive", "the daemon does not answer: run lcc-daemon restart"
-    elif isinstance(error, AbsentError):
-        reason, why = "start-failed", "the daemon went as it came: see lcc-daemon logs"
-    else:
-        reason, why = "client-error", f"{type(error).__name__} in the hook client: {error}"
-    why = " ".join(why.split())
-    plan = {"v": 1, "action": "hand-over", "reason": reason, "say": f"left to the built-in summary: {why}"}
-    shown = {"compact": plan, "session-start": {"systemMessage": f"lcc: {why}"}}.get(command)
-    if shown is None:
-        return f"lcc: {why}\n", b""
-    import json
-
-    return f"lcc: {why}\n", json.dumps(shown, separators=(",", ":")).encode()
-
-
-def last_words() -> "tuple[str, bytes]":
-    """The same where even that takes too long, or fails: nothing is loaded, nothing put together."""
-    return "lcc: no answer in time\n", LATE_PLAN if Hook.command == "compact" else b""
+def last_words(reason: bytes, why: bytes) -> "tuple[str, bytes]":
+    """What `unserved.excuse` gives, where that takes too long or cannot be loaded: nothing is loaded for this."""
+    return f"lcc: {why.decode()}\n", LAST_PLAN % (reason, why) if Hook.command == "compact" else b""
 
 
 def say_and_end(say: str, out: "bytes | bytearray") -> None:
@@ -461,9 +400,9 @@ def main(words: "list[str]") -> None:
         except Exception as error:
             Hook.phase = "late"
             _signal.setitimer(_signal.ITIMER_REAL, LAST_WORDS)
-            say, out = excuse(Hook.command, error)
+            say, out = slow_path().excuse(Hook.command, error)  # type: ignore[attr-defined]
     except Exception:
-        say, out = last_words()
+        say, out = last_words(b"client-error", b"the hook client's files cannot be loaded: install the plugin again")
     say_and_end(say, out)
 
 

@@ -1,4 +1,4 @@
-"""Which process is the daemon, and how it is ended without ever ending another one. Part of `starter.py`'s slow path.
+"""Which process is the daemon, and how it is ended without ever ending another one. Used where no daemon answers.
 
 A process is known by its number and the time it began: a number alone is given away again.
 """

@@ -58,6 +58,7 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "plugin folder gone": lambda plugin: shutil.rmtree(plugin),
     "program gone": lambda plugin: program_of(plugin).unlink(),
     "starter gone": lambda plugin: program_of(plugin).with_name("starter.py").unlink(),
+    "all but the program gone": lambda plugin: program_of(plugin).with_name("unserved.py").unlink(),
     "program not readable": lambda plugin: program_of(plugin).chmod(0),
     "program a folder": program_is_a_folder,
     "program a loop of links": program_is_a_loop,

@@ -20,15 +20,16 @@ from lcc_hook.places import needs
 
 ALLOWED_IMPORTS = {"_signal", "_socket", "posix", "time"}
 """Beside what a bare `python3 -I -S -E -c pass` loads."""
-HOOK_FILES = ("client.py", "starter.py", "places.py", "processes.py", "files.py", "environment.py", "builder.py")
+HOOK_FILES = sorted(path.name for path in CLIENT.parent.glob("*.py"))
 HOOK_COMMANDS = ("session-start", "pre-compact", "session-end")
 
 
 def imported(words: list[str | Path], world: World, stdin: bytes) -> set[str]:
     """The modules that one run of Python loads, as `-X importtime` lists them."""
+    env = {name: value for name, value in world.env.items() if "BUDGET" not in name}
     done = subprocess.run(
         [sys.executable, "-X", "importtime", *words],
-        input=stdin, capture_output=True, env=world.env, timeout=60, check=False,
+        input=stdin, capture_output=True, env=env, timeout=60, check=False,
     )  # fmt: skip
     lines = [line for line in done.stderr.decode().splitlines() if line.startswith("import time:")]
     return {line.rpartition("|")[2].strip() for line in lines[1:]}

@@ -455,12 +455,14 @@ def test_a_hand_over_comes_at_once_where_even_that_takes_too_long(world: World, 
     """The time ran out while the reason was put into words: the alarm rings again, and prints."""
     folder = world.root / "plugin" / "hook" / "lcc_hook"
     shutil.copytree(CLIENT.parent, folder)
-    text = (folder / "client.py").read_text()
-    begun = "    if isinstance(error, GiveUpError):\n"
-    endless = "    while True:\n        pass\n"
-    slow = text.replace("LAST_WORDS = 2.0", "LAST_WORDS = 0.2").replace(begun, endless + begun, 1)
-    assert endless in slow
-    (folder / "client.py").write_text(slow)
+    begun, endless = "    if isinstance(error, GiveUpError):\n", "    while True:\n        pass\n"
+    for name, found, put in (
+        ("client.py", "LAST_WORDS = 2.0", "LAST_WORDS = 0.2"),
+        ("unserved.py", begun, endless + begun),
+    ):
+        text = (folder / name).read_text()
+        assert found in text
+        (folder / name).write_text(text.replace(found, put, 1))
     words = [PYTHON, "-I", "-S", "-E", str(folder / "client.py"), "compact"]
     env = world.merged({"LCC_BUDGET_MS": "1", "LCC_START_BUDGET_MS": "1"})
     done = subprocess.run(words, input=b"{}", env=env, capture_output=True, check=False, timeout=30)

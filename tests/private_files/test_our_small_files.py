@@ -43,7 +43,7 @@ from lcc_daemon.logs import open_fault_log, open_log
 from lcc_daemon.saved import SavedBytes
 from lcc_daemon.sessions import SessionFileError, open_session
 from lcc_hook.files import is_locked, read_small
-from lcc_hook.starter import file_of
+from lcc_hook.runtime_files import file_of
 
 LOG = logging.getLogger("test of odd files")
 
