@@ -18,6 +18,20 @@ export async function run($, program, words, input) {
   return JSON.parse(ran.stdout);
 }
 
+/** The same: null where it printed nothing and said nothing, undefined where it failed. */
+export async function runQuietly($, program, words, input) {
+  try {
+    const ran = await $.process.run([...PYTHON, `${root}/hook/lcc_hook/${program}`, ...words], {
+      stdin: JSON.stringify(input),
+      timeoutMs: LIMIT_MS,
+    });
+    if (ran.exitCode !== 0 || ran.stderr.trim()) return undefined;
+    return ran.stdout ? JSON.parse(ran.stdout) : null;
+  } catch {
+    return undefined;
+  }
+}
+
 /** What the client says of the window: {tokens, window, percent}; undefined where it does not say. */
 export async function contextOf($) {
   try {

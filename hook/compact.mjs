@@ -15,6 +15,7 @@ import {
   shownIn,
   tidy,
 } from "./messages.mjs";
+import { hasRecall } from "./recall.mjs";
 
 const VERSION = 1;
 const TRIGGERS = ["manual", "auto", "plugin"];
@@ -42,6 +43,7 @@ async function askForPlan($, event, options, session, messages) {
     options,
     context_tokens: context?.tokens ?? null,
     window_tokens: context?.window ?? null,
+    recall_tool: hasRecall(),
     messages: forTheWire(messages),
   });
   if (answer.v !== VERSION) throw new Error(`the hook client answered with version ${answer.v}`);

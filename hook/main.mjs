@@ -4,7 +4,14 @@
 // `claude plugin validate --strict --profile directory .` says what it refuses.
 
 import { answerCompaction } from "./compact.mjs";
+import { checkRecall, registerRecall, runRecall } from "./recall.mjs";
 
 export const register = (on, options) => {
+  on("session.start", async ($, event, next) => {
+    await registerRecall($, options);
+    return next(event);
+  }).catch(($, event, next) => next(event));
+  on("tool.check", { tool: "mcp__lcc__recall" }, ($, event, next) => checkRecall($, event, next, options)).catch(($, event, next) => next(event));
+  on("tool.run", { tool: "mcp__lcc__recall" }, ($, event) => runRecall($, event)).catch(($, event, next) => next(event));
   on("session.compact", ($, event, next) => answerCompaction($, event, next, options)).catch(($, event, next) => next(event));
 };

@@ -59,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     run.add_argument("--build", default=BUILD, help=argparse.SUPPRESS)
     run.set_defaults(run=_run)
+    answer = commands.add_parser("answer")
+    answer.add_argument("command", choices=("recall", "allow-recall"))
+    answer.set_defaults(run=_answer)
     return parser
 
 
@@ -71,6 +74,14 @@ def _lines(text: str) -> int:
 def _fail(problem: str) -> int:
     print(f"lcc-daemon: {problem}", file=sys.stderr)
     return 1
+
+
+def _answer(folder: bytes, options: argparse.Namespace) -> int:
+    """Answer one request on standard input without a daemon: for the hook, where none can be had."""
+    from lcc_daemon.dispatch import answer_alone
+
+    sys.stdout.buffer.write(answer_alone(options.command, folder, sys.stdin.buffer.read()))
+    return 0
 
 
 def _run(folder: bytes, options: argparse.Namespace) -> int:

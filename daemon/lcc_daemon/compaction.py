@@ -48,6 +48,8 @@ class Event:
     options: dict[str, Json]
     can_recall: bool = True
     """Whether the session has a way to follow a note of the stash, as far as who sends the event knows."""
+    recall_tool: bool = False
+    """Whether the session has the tool `recall` of the plugin's module."""
     context_tokens: int | None = None
     window_tokens: int | None = None
 
@@ -107,6 +109,7 @@ def read_event(body: bytes | bytearray) -> Event:
         messages=messages,
         options=options if isinstance(options, dict) else {},
         can_recall=value.get("can_recall") is not False,
+        recall_tool=value.get("recall_tool") is True,
         context_tokens=_tokens(value.get("context_tokens")),
         window_tokens=_tokens(value.get("window_tokens")),
         **texts,

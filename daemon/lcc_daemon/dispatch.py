@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 from lcc.config import ConfigError, load_config, state_folder
-from lcc_daemon.commands import allow_recall, compact, ping, pre_compact, session_end, session_start
+from lcc_daemon.commands import allow_recall, compact, ping, pre_compact, recall, session_end, session_start
 from lcc_daemon.environment import environment_of
 from lcc_daemon.logs import failure_of
 from lcc_daemon.plan import remove_old_parts
@@ -21,8 +22,20 @@ COMMANDS: Mapping[str, Callable[[Request, Call, Services], Answer]] = {
     "pre-compact": pre_compact.answer,
     "session-end": session_end.answer,
     "allow-recall": allow_recall.answer,
+    "recall": recall.answer,
     "ping": ping.answer,
 }
+
+
+def answer_alone(command: str, folder: bytes, body: bytes) -> bytes:
+    """What a daemon would answer to ``recall`` or ``allow-recall``, in this process: neither may fail for want of one.
+
+    ``folder`` is the runtime folder.
+    """
+    request = Request(command, dict(os.environ), body, cwd=os.getcwd())
+    if command == "recall":
+        return recall.answer_alone(request).body
+    return allow_recall.answer_alone(request, folder).body
 
 
 class Dispatcher:

@@ -29,9 +29,9 @@ ROOM = 400_000_000
 LIST_NEEDS = """
 import sys, tomllib
 project = tomllib.load(open(sys.argv[1], "rb"))["project"]
-print(*project["dependencies"], *project["optional-dependencies"]["mcp"], sep="\\n")
+print(*project["dependencies"], sep="\\n")
 """
-LIBRARIES = "import httpx, mcp, orjson, rich, tokenizers, typer, watchfiles"
+LIBRARIES = "import httpx, orjson, rich, tokenizers, typer, watchfiles"
 STEP_SECONDS = 900
 NO_NETWORK = ("name resolution", "NewConnectionError", "ConnectionError", "ConnectTimeout", "(from versions: none)")
 

@@ -46,7 +46,8 @@ def log(
     file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Another log than the usual one.")] = None,
 ) -> None:
     """Show the request log: figures of each pass, never a text, a path or a command. Off unless switched on."""
-    from lcc.log.request_log import RequestLogError, log_path, read
+    from lcc.log.lines import LogError
+    from lcc.log.request_log import log_path, read
     from lcc.log.request_summary import markdown as as_markdown
     from lcc.log.request_summary import summarize
 
@@ -54,7 +55,7 @@ def log(
     path = file or log_path(os.environ)
     try:
         entries = list(read(path))
-    except RequestLogError as error:
+    except LogError as error:
         raise InputError(str(error)) from None
     if as_json:
         import orjson

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -48,7 +49,7 @@ def recall(
     An image is written to a file, whose name is printed.
     """
     from lcc.recovery.recall import recall as fetch
-    from lcc.stash import Stash, StashError, UnknownObjectError, stash_folder
+    from lcc.stash import Stash, StashError, UnknownObjectError, bytes_of_text, stash_folder
 
     if (raw or output) and (lines or grep or offset or limit):
         raise InputError("--raw and -o give all bytes: leave out --lines, --grep, --offset and --limit")
@@ -62,15 +63,36 @@ def recall(
         raise WriteError(str(error)) from None
     except OSError as error:
         raise WriteError(f"the stash cannot be read: {error}") from None
+    if raw or output is not None or found.text is None:
+        _show_whole(found, raw, output)
+        given = len(found.content) if raw else 0  # a file does not go into the context
+    else:
+        page = _page(found.text, lines, grep, offset, limit)
+        _show(found, object_id, page, lines, grep)
+        given = len(bytes_of_text(page.text))
+    _note(found, given)
+
+
+def _show_whole(found: Recalled, raw: bool, output: str | None) -> None:
     if raw:
         _print(found.content)
     elif output is not None:
         _write(output, found.content)
         typer.echo(f"[{len(found.content):,} bytes written to {output}]", err=True)
-    elif found.text is None:
-        _show_binary(found)
     else:
-        _show(found, object_id, _page(found.text, lines, grep, offset, limit), lines, grep)
+        _show_binary(found)
+
+
+def _note(found: Recalled, given: int) -> None:
+    """Have it in the record of recalls, where a session asked."""
+    from lcc.log.lines import LogError
+    from lcc.log.recalls import Recall, asking_session, note_recall, recalls_path
+
+    session = asking_session()
+    if session:
+        with contextlib.suppress(LogError):
+            recall = Recall(session, found.sha256[:12], given, len(found.content), "shell")
+            note_recall(recall, recalls_path(os.environ))
 
 
 def _id_in(given: str) -> str:

@@ -13,7 +13,8 @@ from lcc.commands.files import InputError
 def mcp() -> None:
     """Serve recall, compact_transcript and explain to an agent over MCP, on standard input and output.
 
-    The plugin starts it by itself. By hand: claude mcp add lcc -- lcc mcp
+    For other clients than the plugin, whose module has a tool `recall` of its own. In Claude Code beside the plugin it
+    needs another name than lcc: claude mcp add lcc-tools -- lcc mcp
     """
     try:
         from lcc.mcp.server import build_server

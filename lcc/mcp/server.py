@@ -22,15 +22,17 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import CallToolResult, ContentBlock, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from lcc.commands.before import our_version
 from lcc.commands.files import InputError, OutputFile, WriteError, read_input
 from lcc.contract.options import PassOptions, RequestError, Row, table
-from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, page_of, parse_lines
-from lcc.recovery.recall import recall as fetch
-from lcc.stash import Stash, StashError, StashFolderError, stash_folder
+from lcc.log.lines import LogError
+from lcc.log.recalls import Recall, asking_session, note_recall, recalls_path
+from lcc.recovery.asked import Asked, give
+from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, parse_lines
+from lcc.stash import Stash, StashFolderError, stash_folder
 
 if TYPE_CHECKING:
     from lcc.compaction.compact import Compacted
@@ -40,8 +42,6 @@ MAX_TRANSCRIPT_BYTES = 256 * 1024 * 1024
 MAX_MESSAGES_CHARS = 400_000
 """Compacted messages above this go into a file, and not into the agent's context."""
 MAX_REPORT_BYTES = 256 * 1024 * 1024
-MAX_IMAGE_BYTES = 3_500_000
-"""An image block above 5 MB of base64 is refused by the Messages API."""
 
 INSTRUCTIONS = (
     "Where a tool result in this conversation reads [removed: N tokens · lcc recall ID], lcc moved the exact "
@@ -119,24 +119,16 @@ def recall(
     Large outputs come in pages; ask for lines or grep when you know what you are looking for.
     """
     try:
-        found = fetch(Stash(stash_folder()), id)
-        if found.image:
-            return _image(found.sha256, found.content, found.image)
-        if found.text is None:
-            raise ToolError(f"{id} holds {len(found.content)} bytes that are no text: run lcc recall {id} -o FILE")
         part = Part(parse_lines(lines) if lines else None, grep, offset)
-        page = page_of(found.text, part, limit)
-    except (StashError, RecallError) as error:
+        given = give(Stash(stash_folder()), Asked(id, part, limit))
+    except (RecallError, StashFolderError) as error:
         raise ToolError(str(error)) from None
-    except OSError as error:
-        raise ToolError(f"the stash cannot be read: {error}") from None
-    blocks: list[ContentBlock] = [_text(page.text)]
-    if page.next is not None:
-        said = f"characters {page.start}-{page.end} of {page.total}; for the next page add offset={page.next}"
-        blocks.append(_text(f"[{said}]"))
-    elif page.start:
-        blocks.append(_text(f"[characters {page.start}-{page.end} of {page.total}; this is the end]"))
-    return CallToolResult(content=blocks)
+    with contextlib.suppress(LogError):
+        recalled = Recall(asking_session(), given.sha256[:12], given.given_bytes, given.of_bytes, "mcp")
+        note_recall(recalled, recalls_path(os.environ))
+    if given.image:
+        return CallToolResult(content=[Image(data=given.image, format=given.image_type).to_image_content()])
+    return CallToolResult(content=[_text(text) for text in (given.text, given.about) if text])
 
 
 @_takes_options
@@ -306,14 +298,6 @@ def _named(name: str) -> str:
     if name == "-" or not name:
         raise ToolError("name a file; standard input and output are not to be had here")
     return str(Path(name).expanduser())
-
-
-def _image(sha256: str, content: bytes, kind: str) -> CallToolResult:
-    if len(content) > MAX_IMAGE_BYTES:
-        raise ToolError(
-            f"the image has {len(content)} bytes, too many for one answer: run lcc recall {sha256[:12]} -o FILE"
-        )
-    return CallToolResult(content=[Image(data=content, format=kind).to_image_content()])
 
 
 def _text(text: str) -> TextContent:

@@ -118,7 +118,6 @@ class Claude:
         model: str | None = None,
         settings: Mapping[str, Any] | None = None,
         tools: str = TOOLS,
-        plugin_mcp: bool = False,
         arguments: Sequence[str] = (),
     ) -> None:
         self.lab = lab
@@ -127,8 +126,6 @@ class Claude:
         command += ["--debug-file", str(lab.debug_log)]
         for folder in plugin_dirs:
             command += ["--plugin-dir", str(folder)]
-        if not plugin_mcp:  # an MCP server that a test does not use only costs time
-            command.append("--strict-mcp-config")
         if resume:
             command += ["--resume", resume]
         if model:

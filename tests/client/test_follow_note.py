@@ -46,7 +46,7 @@ def test_the_agents_shell_gives_the_bytes(current_client: Path, lab: Lab, table:
         assert answer.result == "I have it again."
         assert again.text.rstrip("\n") == OUTPUT.rstrip("\n")
         assert not again.flag
-        assert json.dumps(sent["messages"]).count("comes back with the Bash command `lcc recall ID`") == 1
+        assert json.dumps(sent["messages"]).count("else with the Bash command `lcc recall ID`") == 1
 
 
 def test_the_older_client_follows_a_note_too(older_client: Path, lab: Lab) -> None:

@@ -1,8 +1,12 @@
-"""The stash through the plugin's own MCP server: what a note names comes back to the agent."""
+"""The client's own tool `recall`, which the plugin's module registers: what a note names comes back to the agent."""
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,7 +18,9 @@ from making import SessionFile
 
 pytestmark = pytest.mark.client
 
-RECALL = "mcp__plugin_lcc_lcc__recall"
+RECALL = "mcp__lcc__recall"
+NO_RECALL = "Bash,Read"
+"""What is allowed without asking: the tool is not."""
 NOTE = re.compile(r"\[removed: \d+ tokens · lcc recall ([0-9a-f]{12})\]")
 OUTPUT = "".join(f"made part {number} of the whole → ok\n" for number in range(250))
 STASHED = {"pluginConfigs": {"lcc@inline": {"options": {"rules_mode": "stashed"}}}}
@@ -34,31 +40,113 @@ def session_with_a_build(lab: Lab, output: str = OUTPUT) -> SessionFile:
     return session
 
 
-def recall(body: Body) -> list[Block]:
-    """A model that reads the note of the old command and asks for what it names."""
+def note_in(body: Body) -> str:
+    """The id in the note that stands where the old command's output was."""
     note = NOTE.fullmatch(results_in(body)["toolu_make"])
     assert note is not None
-    return [call("toolu_again", RECALL, id=note[1])]
+    return note[1]
 
 
-def test_the_agent_recalls_what_was_stashed(current_client: Path, lab: Lab, table: Table) -> None:
-    """A command's output that no file gives back is a note with an id; recall with that id returns the output."""
+def recall(body: Body) -> list[Block]:
+    """A model that reads the note of the old command and asks for what it names, and for parts of it."""
+    return [
+        call("toolu_again", RECALL, id=note_in(body)),
+        call("toolu_lines", RECALL, id=note_in(body), lines="3-4"),
+        call("toolu_grep", RECALL, id=note_in(body), grep="part 24[89]"),
+        call("toolu_none", RECALL, id="0123456789ab"),
+        call("toolu_wrong", RECALL, id=note_in(body), lines="9-3"),
+    ]
+
+
+def blocks_of_result(body: Body, call_id: str) -> list[str]:
+    """The texts of one result's blocks."""
+    found = next(
+        block
+        for message in body["messages"]
+        for block in message["content"]
+        if isinstance(block, dict) and block.get("tool_use_id") == call_id
+    )
+    return [part["text"] for part in found["content"]]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the tool is answered in a session."""
+
+    name: str
+    env: dict[str, str]
+
+
+BY_DAEMON = Way("daemon", {})
+BY_LIBRARY = Way("standard library", {"LCC_PYTHON": "", "LCC_NO_SETUP": "1"})
+
+
+@pytest.mark.parametrize("way", [BY_DAEMON, BY_LIBRARY], ids=lambda way: way.name)
+def test_the_tool_gives_the_bytes_without_a_permission(current_client: Path, lab: Lab, table: Table, way: Way) -> None:
+    """In `-p`, and nobody allowed the tool: it is in the first request, and gives the whole, lines, a search, or why
+    not. Where the daemon has gone and none can be started, the stash is read without one."""
+    lab.env.update(way.env)
     session = session_with_a_build(lab)
     with serve(Script([Reply(recall), Reply([say("I have it again.")])])) as (api, url):
         with Claude(
-            current_client,
-            lab,
-            url,
-            plugin_dirs=[PLUGIN],
-            plugin_mcp=True,
-            resume=session.id,
-            settings=STASHED,
-            tools=f"Bash,{RECALL}",
+            current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, settings=STASHED, tools=NO_RECALL
         ) as claude:
             turn = claude.ask("/compact")
+            if way is BY_LIBRARY:
+                end_the_daemon(lab)
             answer = claude.ask("What did the build say?")
-        table.add("stashed, the agent recalls", "a note with an id, then the removed bytes", turn, lab)
-        after = results(conversation(api.of("main")[-1].body))
+            session_id = claude.session
+        table.add(f"the agent recalls, by the {way.name}", "a note with an id, then the removed bytes", turn, lab)
+        sent = api.of("main")[-1].body
         assert answer.result == "I have it again."
-        assert OUTPUT in after["toolu_again"].text
-        assert not after["toolu_again"].flag
+        assert api.kinds() == "main main"
+        assert [tool["name"] for tool in api.requests[0].body["tools"]].count(RECALL) == 1
+        again = conversation(sent)
+        assert [results(again)[key].flag for key in ("toolu_again", "toolu_none")] == [False, False]
+        assert blocks_of_result(sent, "toolu_again") == [OUTPUT]
+        assert blocks_of_result(sent, "toolu_lines") == ["made part 2 of the whole → ok\nmade part 3 of the whole → ok"]
+        assert blocks_of_result(sent, "toolu_grep") == [
+            "249:made part 248 of the whole → ok\n250:made part 249 of the whole → ok"
+        ]
+        assert results(again)["toolu_none"].text.startswith("lcc: the stash in ")
+        assert results(again)["toolu_wrong"].text == "lcc: lines '9-3': the last line is before the first"
+    kept = (lab.home / ".local/state/lcc/recalls.jsonl").read_text().splitlines()
+    lines = [json.loads(line) for line in kept]
+    assert [(line["session"], line["by"]) for line in lines] == [(session_id, "tool")] * 3
+    assert max(line["given_bytes"] for line in lines) == lines[0]["of_bytes"] == len(OUTPUT.encode())
+
+
+def end_the_daemon(lab: Lab) -> None:
+    """Stop the lab's daemon, and let nobody start another: its lock is held by a folder in the socket's place."""
+    for socket in lab.runtime.glob("lcc/*.sock"):
+        subprocess.run(
+            [sys.executable, "-I", "-m", "lcc_daemon", "stop"], env=lab.environment(), check=True, timeout=60
+        )
+        socket.unlink(missing_ok=True)
+        socket.mkdir()
+
+
+def test_the_tool_is_asked_for_where_the_user_wants_that(current_client: Path, lab: Lab) -> None:
+    """allow_recall = false in the configuration: the client asks, which in -p is a refusal."""
+    session = session_with_a_build(lab)
+    lab.env["LCC_ALLOW_RECALL"] = "false"
+    script = Script([Reply([call("toolu_again", RECALL, id="0123456789ab")]), Reply([say("Done.")])])
+    with (
+        serve(script) as (api, url),
+        Claude(current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, tools=NO_RECALL) as claude,
+    ):
+        claude.ask("Go on.")
+        again = results(conversation(api.of("main")[-1].body))["toolu_again"]
+        assert again.flag
+        assert "lcc:" not in again.text
+
+
+def test_switched_off_there_is_no_tool(current_client: Path, lab: Lab) -> None:
+    """`enabled` off: no request holds the tool."""
+    settings = {"pluginConfigs": {"lcc@inline": {"options": {"enabled": False}}}}
+    with (
+        serve(Script([Reply([say("Hello.")])])) as (api, url),
+        Claude(current_client, lab, url, plugin_dirs=[PLUGIN], settings=settings) as claude,
+    ):
+        claude.ask("Hello?")
+        assert RECALL not in [tool["name"] for tool in api.requests[0].body["tools"]]

@@ -75,8 +75,8 @@ def test_switches_of_the_tool_count() -> None:
     assert not is_recall_command({**asked, "tool_input": {**asked["tool_input"], "dangerouslyDisableSandbox": True}})
     assert not is_recall_command({**asked, "tool_name": "Other"})
     assert not is_recall_command({"tool_name": "Bash", "tool_input": "lcc recall"})
-    assert is_recall_tool({"tool_name": "mcp__plugin_lcc_lcc__recall"})
-    assert not is_recall_tool({"tool_name": "mcp__plugin_lcc_lcc__recall_all"})
+    assert is_recall_tool({"tool_name": "mcp__lcc__recall"})
+    assert not is_recall_tool({"tool_name": "mcp__lcc__recall_all"})
 
 
 def test_only_where_the_shell_finds_our_own(world: World) -> None:

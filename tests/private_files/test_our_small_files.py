@@ -27,7 +27,9 @@ from lcc.contract.reasons import KEEP_DISK_NOT_REGULAR, KEEP_DISK_OUTSIDE_ROOT
 from lcc.judge.cache import DecisionCache
 from lcc.judge.errors import DecisionsCacheError
 from lcc.judge.settings import read_key_file
-from lcc.log.request_log import RequestLogError, append, read
+from lcc.log.lines import LogError
+from lcc.log.recalls import Recall, note_recall, recalls_in
+from lcc.log.request_log import append, read
 from lcc.relevance.evidence.disk import read_file
 from lcc.sessions.fork import read_session, why_live
 from lcc.sessions.watch import SessionTooLargeError, Watched
@@ -151,9 +153,11 @@ USED: Sequence[Used] = (
     Used("input of a command", "in.jsonl", lambda path: read_input(str(path)), InputError),
     Used("output of a command", "out.json", _write_output, InputError),
     Used("file of a proof", "module.py", _disk, None),
-    Used("request log", "requests.jsonl", _log_request, RequestLogError),
-    Used("request log, read", "requests.jsonl", lambda path: list(read(path)), RequestLogError),
-    Used("older request log", "requests.jsonl.1", lambda path: list(read(path.with_suffix(""))), RequestLogError),
+    Used("request log", "requests.jsonl", _log_request, LogError),
+    Used("request log, read", "requests.jsonl", lambda path: list(read(path)), LogError),
+    Used("older request log", "requests.jsonl.1", lambda path: list(read(path.with_suffix(""))), LogError),
+    Used("recalls", "recalls.jsonl", lambda path: note_recall(Recall("s", "0" * 12, 1, 1, "tool"), path), LogError),
+    Used("recalls, read", "recalls.jsonl", lambda path: list(recalls_in(path)), LogError),
     Used("bytes saved", "saved.json", _saved, None),
     Used("lock of the bytes saved", "saved.json.lock", _saved, None),
     Used("hook times", "hooks.json", _hook_times, None),

@@ -17,7 +17,8 @@ import pytest
 from cli.report_world import report_of
 from odd_files import Holder
 
-from lcc.log.request_log import MAX_BYTES, RequestLogError, append, entry, log_path, read
+from lcc.log.lines import LogError
+from lcc.log.request_log import MAX_BYTES, append, entry, log_path, read
 from lcc.log.request_summary import markdown, summarize
 from lcc.transcript import Json
 
@@ -117,11 +118,11 @@ class TestFile:
         link.symlink_to(target)
         os.mkfifo(pipe)
         for path in (link, pipe, tmp_path):
-            with pytest.raises(RequestLogError, match=re.escape(str(path))):
+            with pytest.raises(LogError, match=re.escape(str(path))):
                 append(report(), client_version=None, path=path)
         assert target.read_text() == "mine"
         for path in (link, pipe):
-            with pytest.raises(RequestLogError):
+            with pytest.raises(LogError):
                 list(read(path))
 
     def test_a_large_log_is_set_aside_once(self, tmp_path: Path) -> None:
@@ -178,7 +179,7 @@ class TestFile:
         if name != path.name:
             path.write_bytes(b'{"v":1}\n'.ljust(MAX_BYTES + 1))
         (tmp_path / name).write_text('{"request": "mine"}\n')
-        with pytest.raises(RequestLogError, match="LCC_STATE_DIR"):
+        with pytest.raises(LogError, match="LCC_STATE_DIR"):
             append(report(), client_version=None, path=path)
         assert (tmp_path / name).read_text() == '{"request": "mine"}\n'
 

@@ -1,7 +1,8 @@
 """`allow-recall`: a recall by the agent needs no permission, where it is one plain recall and nothing else.
 
-The client asks before a Bash command that holds `lcc recall`, and before the tool `recall`. Anything but one plain
-command is answered with nothing, and the client's own rules decide. The command writes nothing and reads the stash.
+The client asks before a Bash command that holds `lcc recall`, and the module before its own tool. Anything
+but one plain command is answered with nothing, and the client's own rules decide. The command writes nothing and
+reads the stash.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from lcc.config import ConfigError, load_config
 from lcc.transcript import Json
 from lcc_daemon.commands.hook_input import HOOK_INPUT_LIMIT
 from lcc_daemon.environment import environment_of, plugin_options
+from lcc_daemon.keepers import Keepers
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
 
-TOOL = re.compile(r"mcp__(?:plugin_lcc_)?lcc__recall")
+TOOL = "mcp__lcc__recall"
+"""The tool that the plugin's module registers."""
 _PLAIN = r"(?!-)[A-Za-z0-9_.:/-]+"
 _IN_QUOTES = r"'(?!-)[^'\x00-\x1f\x7f]+'"
 _ONE_RECALL = re.compile(
@@ -40,24 +43,30 @@ _ALLOW = {
 
 def answer(request: Request, call: Call, services: Services) -> Answer:
     """The permission, or nothing."""
+    return answer_alone(request, services.folder)
+
+
+def answer_alone(request: Request, folder: bytes) -> Answer:
+    """The same without a daemon. ``folder`` is the runtime folder."""
     env = environment_of(request)
     try:
-        config = load_config(env, plugin_options(env))
         asked: Json = orjson.loads(request.body) if len(request.body) <= HOOK_INPUT_LIMIT else None
+        if not isinstance(asked, dict):
+            return Answer()
+        options = asked.get("options")
+        config = load_config(env, {**plugin_options(env), **(options if isinstance(options, dict) else {})})
     except (ConfigError, orjson.JSONDecodeError):
         return Answer()
-    if not config.enabled or not config.allow_recall or not isinstance(asked, dict):
+    if not config.enabled or not config.allow_recall:
         return Answer()
-    session = asked.get("session_id")
-    if is_recall_tool(asked) or (is_recall_command(asked) and services.keepers.can_recall(services.folder, session)):
+    if is_recall_tool(asked) or (is_recall_command(asked) and Keepers.can_recall(folder, asked.get("session_id"))):
         return Answer(orjson.dumps(_ALLOW))
     return Answer()
 
 
 def is_recall_tool(asked: dict[str, Json]) -> bool:
     """Whether the tool is our own `recall`."""
-    name = asked.get("tool_name")
-    return isinstance(name, str) and TOOL.fullmatch(name) is not None
+    return asked.get("tool_name") == TOOL
 
 
 def is_recall_command(asked: dict[str, Json]) -> bool:

@@ -98,7 +98,10 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
 
 
 def _can_recall(event: Event, services: Services) -> bool:
-    """Whether this conversation is known to be able to follow a note of the stash: its shell finds our `lcc`."""
+    """Whether this conversation is known to be able to follow a note of the stash: it has our tool, or its shell
+    finds our `lcc`. A sub-agent may have been given other tools than the session."""
+    if event.recall_tool and not event.agent_id:
+        return True
     return event.has_bash and services.keepers.can_recall(services.folder, event.session_id)
 
 
@@ -127,9 +130,10 @@ def _figures_of(event: Event, services: Services) -> Callable[[TranscriptCompact
 
 
 def _log_pass(report: Report, env: Mapping[str, str], services: Services) -> None:
-    from lcc.log.request_log import RequestLogError, append, log_path
+    from lcc.log.lines import LogError
+    from lcc.log.request_log import append, log_path
 
     try:
         append(report, client_version=None, path=log_path(env))
-    except RequestLogError as error:
+    except LogError as error:
         services.log.warning("request log: %s", type(error).__name__)

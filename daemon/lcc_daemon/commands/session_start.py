@@ -21,8 +21,8 @@ from lcc_hook.places import is_ready
 
 PLUGIN_DATA_BYTES = 4096
 HOW_TO_RECALL = (
-    "[lcc] A result that reads [removed: … · lcc recall ID] comes back with the Bash command `lcc recall ID`, "
-    "or a part of it with --lines A-B or --grep REGEX."
+    "[lcc] A result that reads [removed: … · lcc recall ID] comes back with the tool mcp__lcc__recall, where you have "
+    "it, else with the Bash command `lcc recall ID`; a part of it with lines or grep (--lines A-B, --grep REGEX)."
 )
 
 
