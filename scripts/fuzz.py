@@ -1,10 +1,12 @@
 """Inputs that nobody would write, by the thousand: each must end well, and how it ended is counted.
 
-    python scripts/fuzz.py [files|sessions|reports|frames ...] [--inputs N] [--seed N] [--seconds N]
+    python scripts/fuzz.py [files|sessions|ladder|reports|frames ...] [--inputs N] [--seed N] [--seconds N]
 
 ``files``: session files of every format, their bytes and their JSON values mutated, read and compacted. ``sessions``:
 transcripts of a real shell's output and of reads of real files, with a second writer who changes the files while the
-pass runs; what is called verified must be on the disk when the pass has ended. ``reports``: mutated reports, explained
+pass runs; what is called verified must be on the disk when the pass has ended. ``ladder``: sessions that `auto`
+compacts, with notes in inputs, and the way back, also from a damaged compacted session (scripts/fuzzed_ladder.py).
+``reports``: mutated reports, explained
 as text and as a page. ``frames``: mutated headers of the daemon's socket.
 
 Prints the count by kind and outcome. A fault (any error but a refusal that names its cause) or a hang (over ten
@@ -37,6 +39,7 @@ import orjson
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from fuzzed_ladder import ladder
 from making import MadeSession, numbered
 from transcript.test_fuzz import SEEDS, mutated
 
@@ -246,6 +249,7 @@ async def _over_a_socket(data: bytes) -> bytes:
 KINDS: dict[str, Callable[[random.Random], str]] = {
     "files": files,
     "sessions": sessions,
+    "ladder": lambda chosen: ladder(chosen, _world(), shell_outputs(), mutated),
     "reports": reports,
     "frames": frames,
 }

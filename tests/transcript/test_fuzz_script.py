@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import fuzz as fuzzing
 
-INPUTS = {"files": 600, "sessions": 30, "reports": 300, "frames": 600}
+INPUTS = {"files": 600, "sessions": 30, "ladder": 40, "reports": 300, "frames": 600}
 
 
 @pytest.mark.parametrize("kind", fuzzing.KINDS)
