@@ -98,7 +98,7 @@ class SpendingReader:
             if kind == "assistant":
                 self._take_answer(document)
             elif kind == "system" and document.get("subtype") == "compact_boundary":
-                self._boundaries.append(Boundary(self._count, _seconds(document.get("timestamp")), summary=False))
+                self._boundaries.append(Boundary(self._count, sent_at(document), summary=False))
             elif kind == "user" and document.get("isCompactSummary") is True and self._boundaries:
                 self._boundaries[-1] = self._boundaries[-1]._replace(summary=True)
             self._taken += 1
@@ -109,7 +109,7 @@ class SpendingReader:
         created = _object(usage.get("cache_creation"))
         hour = _number(created.get("ephemeral_1h_input_tokens"))
         written = _number(usage.get("cache_creation_input_tokens"))
-        when = _seconds(document.get("timestamp"))
+        when = sent_at(document)
         name = message.get("id")
         row = Request(
             message=name if isinstance(name, str) else "",
@@ -175,7 +175,9 @@ def _is_recall(block: Mapping[str, Json]) -> bool:
     return isinstance(command, str) and RECALL_COMMAND.match(command) is not None
 
 
-def _seconds(value: Json) -> float | None:
+def sent_at(row: Mapping[str, Json]) -> float | None:
+    """When a session's row was written, in seconds since 1970; None where it does not say."""
+    value = row.get("timestamp")
     if not isinstance(value, str):
         return None
     try:
