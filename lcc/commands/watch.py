@@ -12,6 +12,7 @@ import typer
 
 from lcc.commands.files import InputError
 from lcc.commands.flags import Given, takes_options
+from lcc.commands.progress import progress
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from lcc.sessions.watch import Measured, Watched
 
 _BAR = 40
+_SHORTEST_BAR = 8
 _MODE_WORDS = {"recoverable": "from disk", "stashed": "with the stash", "auto": "by the ladder"}
+_PLAIN_WIDTH = 100
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
@@ -39,7 +42,7 @@ def watch(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each change.")] = False,
 ) -> None:
-    """Show the context in use and what a compaction could free now, while a session goes on.
+    """Show the context in use, what a compaction could free now, and what earlier ones saved, while a session goes on.
 
     Only reads. Ctrl-C ends it.
     """
@@ -47,7 +50,9 @@ def watch(
 
     path = Path(session) if session is not None else _newest(Path.cwd())
     watched = Watched(path, given.options(provider="rules"), window)
-    if _poll(watched) and not watched.is_session():
+    with progress("reading the session"):
+        began = _poll(watched)
+    if began and not watched.is_session():
         raise InputError(f"{path}: not a session file of Claude Code")
     if once or not (as_json or sys.stdout.isatty()):
         _show_once(watched, as_json)
@@ -91,11 +96,15 @@ def _print_json(found: Measured) -> None:
 
 def _show_once(watched: Watched, as_json: bool) -> None:
     if as_json:
-        _print_json(watched.measure())
+        with progress("measuring the session"):
+            found = watched.measure()
+        _print_json(found)
         return
     from lcc.commands.text import write
 
-    write(sys.stdout, *layout(watched.measure(), watched.path))
+    with progress("measuring the session"):
+        found = watched.measure()
+    write(sys.stdout, *layout(found, watched.path, _width()))
 
 
 def _follow_json(watched: Watched) -> None:
@@ -111,18 +120,27 @@ def _follow(watched: Watched) -> None:
 
     from lcc.commands.text import console
 
+    with progress("measuring the session"):
+        found = watched.measure()
     changed = time.monotonic()
-    shown = layout(watched.measure(), watched.path)
+    shown = layout(found, watched.path, _width())
     with Live(_framed(shown, changed), console=console(sys.stdout), auto_refresh=False, transient=False) as live:
         try:
             while True:
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
                 if _poll(watched):
                     changed = time.monotonic()
-                    shown = layout(watched.measure(), watched.path)
+                    shown = layout(watched.measure(), watched.path, _width())
                 live.update(_framed(shown, changed), refresh=True)
         except KeyboardInterrupt:
             return
+
+
+def _width() -> int:
+    """The terminal's columns; elsewhere what a line holds that is read on one."""
+    from lcc.commands.text import console
+
+    return console(sys.stdout).width if sys.stdout.isatty() else _PLAIN_WIDTH
 
 
 def _framed(lines: list[Text], changed: float) -> Group:
@@ -134,49 +152,55 @@ def _framed(lines: list[Text], changed: float) -> Group:
     return Group(*lines, cell(f"last change {seconds:.0f} s ago; Ctrl-C ends this", "dim"))
 
 
-def layout(found: Measured, path: Path) -> list[Text]:
-    """The lines that are shown, for one look."""
-    from rich.text import Text
-
+def layout(found: Measured, path: Path, width: int) -> list[Text]:
+    """The lines that are shown, for one look, on a terminal of ``width`` columns."""
+    from lcc.commands.rounds_text import LABEL, rounds_lines
     from lcc.commands.text import cell, count
 
-    version = f", Claude Code {found.client_version}" if found.client_version else ""
+    version = f"  Claude Code {found.client_version}" if found.client_version else ""
     counted = "" if found.context is not None else " (estimated)"
-    lines = [
-        Text.assemble(cell(found.session_id or path.stem, "bold"), cell(f"  {found.cwd or path}{version}", "dim")),
-        Text.assemble(
-            "context         ",
-            _bar(found.used, found.window, "cyan"),
-            f" {count(found.used)} of {count(found.window)} tokens, {100 * found.used / found.window:.0f} %{counted}",
-        ),
-    ]
+    used = f" {count(found.used)} of {count(found.window)} tokens, {100 * found.used / found.window:.0f} %{counted}"
+    bars = [("context", used, found.used, "cyan")]
     for mode, freeable in found.freeable.items():
         share = 100 * freeable.tokens / found.used if found.used else 0.0
-        lines.append(
-            Text.assemble(
-                f"{_MODE_WORDS[mode]:<16}",
-                _bar(min(freeable.tokens, found.used), found.window, "green"),
-                f" ~{count(freeable.tokens)} tokens could go now, {share:.0f} % of it, {count(freeable.calls)} results",
-            )
-        )
+        words = f" ~{count(freeable.tokens)} could go, {share:.0f} % of it, {_number(freeable.calls, 'result')}"
+        bars.append((_MODE_WORDS[mode], words, min(freeable.tokens, found.used), "green"))
+    size = max(_SHORTEST_BAR, min(_BAR, width - LABEL - max(len(words) for _, words, _, _ in bars)))
+    lines = [_assembled(cell(found.session_id or path.stem, "bold"), cell(version, "dim"))]
+    lines.append(cell(str(found.cwd or path), "dim"))
+    lines += [
+        _assembled(f"{label:<{LABEL}}", _bar(part, found.window, style, size), words)
+        for label, words, part, style in bars
+    ]
     lines.append(cell(f"{_number(found.messages, 'message')}, {_number(found.calls, 'call')} with a result", "dim"))
     for call in found.largest:
-        lines.append(
-            Text.assemble(
-                f"{count(call.chars_before - call.chars_after):>14}  ",
-                cell(call.tool),
-                cell(f"  {call.subject or call.id}", "dim"),
-            )
-        )
-    return lines
+        subject = _below(found.cwd, call.subject or call.id)
+        freed = f"{count(call.chars_before - call.chars_after):>14}  "
+        lines.append(_assembled(freed, cell(call.tool), cell(f"  {subject}", "dim")))
+    return [*lines, *rounds_lines(found.savings, found.recalled, width)]
+
+
+def _assembled(*parts: Text | str) -> Text:
+    from rich.text import Text
+
+    return Text.assemble(*parts)
+
+
+def _below(folder: str | None, subject: str) -> str:
+    """A path as it is seen from the session's folder."""
+    return subject.removeprefix(f"{folder}/") if folder else subject
 
 
 def _number(value: int, what: str) -> str:
     return f"{value:,} {what}{'' if value == 1 else 's'}"
 
 
-def _bar(part: int, whole: int, style: str) -> Text:
+def _bar(part: int, whole: int, style: str, size: int) -> Text:
+    filled = min(size, round(size * part / whole)) if whole else 0
+    return _assembled(_styled("█" * filled, style), _styled("░" * (size - filled), "dim"))
+
+
+def _styled(words: str, style: str) -> Text:
     from rich.text import Text
 
-    filled = min(_BAR, round(_BAR * part / whole)) if whole else 0
-    return Text.assemble(("█" * filled, style), ("░" * (_BAR - filled), "dim"))
+    return Text(words, style)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,17 +20,18 @@ from lcc.contract.modes import FILE_MODES, RulesMode
 from lcc.contract.options import PassOptions
 from lcc.contract.report import Report
 from lcc.explain.grouped import Listed, explain
+from lcc.log.lines import LogError
+from lcc.log.recalls import Recall, recalls_in, recalls_path
 from lcc.private_files import NotRegularError, open_regular
 from lcc.relevance.ports import Ports
-from lcc.tokens import Calibration, TokenEstimator, calibrate, context_tokens, counter, usage_steps
+from lcc.tokens import Calibration, TokenEstimator, calibrate, counter, usage_steps
+from lcc.tokens.requests import SPENDING_MARKS, SpendingReader
+from lcc.tokens.savings import WINDOWS, Savings, savings
 from lcc.transcript import Json, SessionReader, Transcript
 
 MAX_SESSION_BYTES = 512 * 1024 * 1024
 MODES = FILE_MODES
 """What the rules could free, without the stash and with it."""
-WINDOWS = (200_000, 1_000_000)
-"""The context windows that clients use, in tokens; the smallest that fits what was seen is taken."""
-
 CALIBRATED_BYTES = 4_000_000
 """How much of the session's end the token estimates are calibrated on."""
 CALIBRATE_AFTER = 1.25
@@ -65,6 +67,10 @@ class Measured:
     freeable: dict[RulesMode, Freeable]
     largest: tuple[Listed, ...]
     """The largest results that the wider of the modes would take out."""
+    savings: Savings
+    """What its requests cost, round by round, and what compactions saved of it."""
+    recalled: tuple[Recall, ...]
+    """What the agent had back since the last compaction, as it was noted."""
 
     @property
     def used(self) -> int:
@@ -83,6 +89,10 @@ class Measured:
             "window_tokens": self.window,
             "conversation_tokens": self.tokens,
             "freeable": {mode: found._asdict() for mode, found in self.freeable.items()},
+            "savings": self.savings.as_json(),
+            "recalled": [
+                {"time": each.time, "note": each.note, "given_bytes": each.given_bytes} for each in self.recalled
+            ],
         }
 
 
@@ -99,7 +109,7 @@ class Watched:
         self._reader = SessionReader()
         self._file: tuple[int, int] | None = None
         self._read = 0
-        self._context: int | None = None
+        self._spending = SpendingReader()
         self._unfinished = b""
         self._model: str | None = None
         self._calibration = Calibration()
@@ -135,8 +145,7 @@ class Watched:
     def _take_usage(self, part: bytes) -> None:
         lines = (self._unfinished + part).split(b"\n")
         self._unfinished = lines.pop()
-        found = context_tokens(_documents(lines))
-        self._context = found if found is not None else self._context
+        self._spending.take(_documents(lines, SPENDING_MARKS))
 
     def is_session(self) -> bool:
         """Whether what was read so far has anything of a Claude Code session in it."""
@@ -151,21 +160,26 @@ class Watched:
         reports = {mode: self._dry_run(transcript, mode) for mode in MODES}
         widest = reports[MODES[-1]]
         tokens = widest["tokens_before"]
+        spending = self._spending.spending()
+        context = spending.requests[-1].context if spending.requests else None
+        window = self._window or next((w for w in WINDOWS if w >= (context or tokens)), WINDOWS[-1])
         return Measured(
             session_id=transcript.session_id,
             cwd=transcript.cwd,
             client_version=transcript.client_version,
             messages=len(transcript.messages),
             calls=widest["tool_calls_total"],
-            context=self._context,
-            window=self._window or next((w for w in WINDOWS if w >= (self._context or tokens)), WINDOWS[-1]),
+            context=context,
+            window=window,
             tokens=tokens,
             freeable={mode: _freeable(report) for mode, report in reports.items()},
             largest=explain(widest, 5).largest_removals,
+            savings=savings(spending, window),
+            recalled=_recalled(transcript.session_id, spending.boundaries[-1].sent if spending.boundaries else None),
         )
 
     def _calibrate(self, raw: bytes) -> None:
-        documents = list(_documents(raw[-CALIBRATED_BYTES:].split(b"\n"), b""))
+        documents = list(_documents(raw[-CALIBRATED_BYTES:].split(b"\n"), (b"",)))
         models = (_object(document.get("message")).get("model") for document in reversed(documents))
         self._model = next((str(m) for m in models if m and not str(m).startswith("<")), None)
         self._calibration = calibrate(usage_steps(documents), counter(self._model))
@@ -174,6 +188,17 @@ class Watched:
     def _dry_run(self, transcript: Transcript, mode: RulesMode) -> Report:
         ports = Ports(dry_run=True, tokens=TokenEstimator(None, self._calibration, self._model))
         return compact(transcript, replace(self._options, rules_mode=mode), ports, rendered=False).report
+
+
+def _recalled(session: str | None, since: float | None) -> tuple[Recall, ...]:
+    """What was noted as had back in the session since then; nothing where the notes cannot be read."""
+    if session is None:
+        return ()
+    begin = "" if since is None else datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        return tuple(each for each in recalls_in(recalls_path(os.environ), session) if each.time >= begin)
+    except LogError:
+        return ()
 
 
 def _freeable(report: Report) -> Freeable:
@@ -192,10 +217,10 @@ def _object(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _documents(lines: list[bytes], mark: bytes = b'"usage"') -> Iterator[dict[str, Json]]:
-    """The objects in those lines that hold ``mark``. Damaged ones say nothing here; the reader tells of them."""
+def _documents(lines: list[bytes], marks: tuple[bytes, ...] = (b'"usage"',)) -> Iterator[dict[str, Json]]:
+    """The objects in those lines that hold one of ``marks``. Damaged ones say nothing: the reader tells of them."""
     for line in lines:
-        if mark in line:
+        if any(mark in line for mark in marks):
             try:
                 value = orjson.loads(line)
             except orjson.JSONDecodeError:

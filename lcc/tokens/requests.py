@@ -18,6 +18,8 @@ from lcc.transcript import Json
 
 RECALL_TOOL = re.compile(r"mcp__(?:plugin_)?lcc(?:_lcc)?__recall")
 """The tool's name as the client gives it: registered by the plugin's module, or of its MCP server."""
+SPENDING_MARKS = (b'"usage"', b"compact_boundary", b"isCompactSummary")
+"""What every line has that `SpendingReader` has to be given, in bytes: the others need not be parsed."""
 RECALL_COMMAND = re.compile(r"\s*lcc recall\s+(?:--raw\s+)?[0-9a-f]")
 
 
