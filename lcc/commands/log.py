@@ -14,6 +14,7 @@ from lcc.commands.files import InputError
 if TYPE_CHECKING:
     from lcc.commands.text import Align
     from lcc.log.request_summary import Summary
+    from lcc.sessions.spent import Spent
     from lcc.transcript import Json
 
 _LAST = 10
@@ -35,6 +36,15 @@ _SUMMARY_COLUMNS: list[tuple[str, Align]] = [
     ("median ms", "right"),
     ("95th percentile ms", "left"),
 ]
+_SAVED_COLUMNS: list[tuple[str, Align]] = [
+    ("last used", "left"),
+    ("requests", "right"),
+    ("compactions", "right"),
+    ("had back", "right"),
+    ("measured", "right"),
+    ("~without", "right"),
+    ("saved", "left"),
+]
 
 
 def log(
@@ -45,7 +55,11 @@ def log(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Another log than the usual one.")] = None,
 ) -> None:
-    """Show the request log: figures of each pass, never a text, a path or a command. Off unless switched on."""
+    """Show the request log: figures of each pass, never a text, a path or a command. Off unless switched on.
+
+    Below it stands what compactions saved, from the usage in the session files themselves: of this folder's sessions,
+    or of all with --summary. Costs are input tokens at cache prices (new 1, read 0.1, written 1.25, for an hour 2).
+    """
     from lcc.log.lines import LogError
     from lcc.log.request_log import log_path, read
     from lcc.log.request_summary import markdown as as_markdown
@@ -57,17 +71,23 @@ def log(
         entries = list(read(path))
     except LogError as error:
         raise InputError(str(error)) from None
+    spent = [] if as_json and not (summary or markdown) else _spent(everywhere=summary or markdown)
     if as_json:
         import orjson
 
-        shown: Json = summarize(entries).as_json() if summary or markdown else list(entries)
+        from lcc.sessions.spent import summed
+
+        saved: dict[str, Json] = {"savings": summed(spent).as_json()}
+        shown: Json = {**summarize(entries).as_json(), **saved} if summary or markdown else list(entries)
         sys.stdout.buffer.write(orjson.dumps(shown, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     elif markdown:
-        sys.stdout.write(as_markdown(summarize(entries)))
+        sys.stdout.write(as_markdown(summarize(entries)) + _saved_markdown(spent))
     elif summary:
         _print_summary(summarize(entries), path, on)
     else:
         _print_last(entries, path, on)
+    if not as_json and not markdown:
+        _print_saved(spent, "in all projects" if summary else "of this folder")
 
 
 def _is_on() -> bool:
@@ -123,4 +143,65 @@ def _print_summary(found: Summary, path: Path, on: bool) -> None:
         f"{count(found.passes)} passes, {found.first} to {found.last}{estimated}",
         table(_SUMMARY_COLUMNS, rows),
         table([("calls", "right"), ("reason", "left")], [(count(number), name) for name, number in found.reasons]),
+    )
+
+
+def _spent(*, everywhere: bool) -> list[Spent]:
+    """The sessions of this folder, or of all, that went on after a compaction."""
+    from lcc.commands.progress import progress
+    from lcc.sessions.listing import project_folder
+    from lcc.sessions.spent import compacted_sessions, session_folders
+
+    folders = session_folders(os.environ) if everywhere else [project_folder(Path.cwd(), os.environ)]
+    found = []
+    with progress("reading sessions") as shown:
+        for number, folder in enumerate(folders, 1):
+            shown.doing = f"reading sessions: project {number:,} of {len(folders):,}"
+            found += list(compacted_sessions([folder]))
+    return sorted(found, key=lambda each: each.modified)
+
+
+def _print_saved(spent: list[Spent], where: str) -> None:
+    from datetime import UTC, datetime
+
+    from lcc.commands.text import count, share, table, write
+    from lcc.sessions.spent import summed
+
+    if not spent:
+        write(sys.stdout, "", f"Nothing saved yet: no session {where} went on after a compaction by lcc.")
+        return
+    rows = [
+        (
+            datetime.fromtimestamp(each.modified, UTC).strftime("%Y-%m-%d"),
+            count(each.savings.requests),
+            count(len(each.savings.compactions)),
+            count(each.savings.recalls),
+            count(round(each.savings.cost)),
+            count(round(each.savings.without)),
+            share(each.savings.saved_share),
+        )
+        for each in spent[-_LAST:]
+    ]
+    total = summed(spent)
+    without = f"without the compactions ~{count(round(total.cost + total.saved))}"
+    write(
+        sys.stdout,
+        "",
+        f"Compacted sessions {where}: {count(total.sessions)}. Input, in tokens at the plain price:",
+        table(_SAVED_COLUMNS, rows, spare=("had back", "requests")),
+        f"  Together {count(round(total.cost))}, measured; {without}",
+        f"  (estimated: the same requests, nothing removed): {share(total.share)} saved.",
+    )
+
+
+def _saved_markdown(spent: list[Spent]) -> str:
+    from lcc.sessions.spent import summed
+
+    total = summed(spent)
+    if not total.sessions:
+        return ""
+    return (
+        f"\nCompacted sessions: {total.sessions}; compactions: {total.compactions}; recalls: {total.recalls}; "
+        f"{total.cost:,.0f} input tokens at the plain price, measured; ~{total.cost + total.saved:,.0f} without, "
+        f"estimated; {total.share:.1%} saved\n"
     )

@@ -25,7 +25,7 @@ from lcc.log.recalls import Recall, recalls_in, recalls_path
 from lcc.private_files import NotRegularError, open_regular
 from lcc.relevance.ports import Ports
 from lcc.tokens import Calibration, TokenEstimator, calibrate, counter, usage_steps
-from lcc.tokens.requests import SPENDING_MARKS, SpendingReader
+from lcc.tokens.requests import SpendingReader
 from lcc.tokens.savings import WINDOWS, Savings, savings
 from lcc.transcript import Json, SessionReader, Transcript
 
@@ -145,7 +145,7 @@ class Watched:
     def _take_usage(self, part: bytes) -> None:
         lines = (self._unfinished + part).split(b"\n")
         self._unfinished = lines.pop()
-        self._spending.take(_documents(lines, SPENDING_MARKS))
+        self._spending.take_lines(lines)
 
     def is_session(self) -> bool:
         """Whether what was read so far has anything of a Claude Code session in it."""
@@ -179,7 +179,7 @@ class Watched:
         )
 
     def _calibrate(self, raw: bytes) -> None:
-        documents = list(_documents(raw[-CALIBRATED_BYTES:].split(b"\n"), (b"",)))
+        documents = list(_documents(raw[-CALIBRATED_BYTES:].split(b"\n")))
         models = (_object(document.get("message")).get("model") for document in reversed(documents))
         self._model = next((str(m) for m in models if m and not str(m).startswith("<")), None)
         self._calibration = calibrate(usage_steps(documents), counter(self._model))
@@ -217,13 +217,12 @@ def _object(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _documents(lines: list[bytes], marks: tuple[bytes, ...] = (b'"usage"',)) -> Iterator[dict[str, Json]]:
-    """The objects in those lines that hold one of ``marks``. Damaged ones say nothing: the reader tells of them."""
+def _documents(lines: list[bytes]) -> Iterator[dict[str, Json]]:
+    """The objects in those lines. Damaged ones say nothing here; the reader tells of them."""
     for line in lines:
-        if any(mark in line for mark in marks):
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            if isinstance(value, dict):
-                yield value
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(value, dict):
+            yield value

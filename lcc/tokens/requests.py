@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+import orjson
+
 from lcc.tokens.cache_cost import FIVE_MINUTES, ONE_HOUR, Prices
 from lcc.transcript import Json
 
 RECALL_TOOL = re.compile(r"mcp__(?:plugin_)?lcc(?:_lcc)?__recall")
 """The tool's name as the client gives it: registered by the plugin's module, or of its MCP server."""
-SPENDING_MARKS = (b'"usage"', b"compact_boundary", b"isCompactSummary")
-"""What every line has that `SpendingReader` has to be given, in bytes: the others need not be parsed."""
+_MARKS = (b'"usage"', b"compact_boundary", b"isCompactSummary")
+"""What every line has that says something here: the others need not be parsed."""
 RECALL_COMMAND = re.compile(r"\s*lcc recall\s+(?:--raw\s+)?[0-9a-f]")
 
 
@@ -104,6 +106,17 @@ class SpendingReader:
             elif kind == "user" and document.get("isCompactSummary") is True and self._boundaries:
                 self._boundaries[-1] = self._boundaries[-1]._replace(summary=True)
             self._taken += 1
+
+    def take_lines(self, lines: Iterable[bytes]) -> None:
+        """The same for whole lines of the file; damaged ones say nothing."""
+        for line in lines:
+            if any(mark in line for mark in _MARKS):
+                try:
+                    value = orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    continue
+                if isinstance(value, dict):
+                    self.take([value])
 
     def _take_answer(self, document: Mapping[str, Json]) -> None:
         message = _object(document.get("message"))

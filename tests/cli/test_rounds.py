@@ -11,6 +11,7 @@ from cli.rounds_session import FREED, SESSION, cost_by_hand, saved_by_hand, writ
 from cli.test_narrow import on_a_terminal
 
 from lcc.log.recalls import Recall, note_recall, recalls_path
+from lcc.sessions.listing import folder_name
 
 
 def test_watch_tells_every_round(world: World) -> None:
@@ -67,6 +68,52 @@ def test_nothing_is_cut_or_folded(world: World, columns: int) -> None:
     labels = [line[:16].strip() for line in lines if line[:1] not in ("", " ")]
     wanted = ["over time", "start", "compaction", "had back", "next", "input cost", "without lcc", "saved"]
     assert labels[-len(wanted) :] == wanted
+
+
+def in_its_project(world: World, name: str, session: str) -> None:
+    """A session where Claude Code keeps those of the folder ``name``; empty: the one that lcc is started in."""
+    folder = name or folder_name(str(world.folder))
+    kept = world.folder / "home" / ".claude" / "projects" / folder
+    write_session(kept / f"{session}.jsonl", session=session)
+
+
+def test_the_log_says_what_was_saved_here_and_everywhere(world: World) -> None:
+    """Of this folder's sessions; with the summary of all projects. Sessions without a compaction are left out."""
+    in_its_project(world, "", SESSION)
+    in_its_project(world, "-elsewhere", SESSION.replace("5a3f", "6b4e"))
+    (world.folder / "home" / ".claude" / "projects" / "-elsewhere" / "plain.jsonl").write_bytes(
+        world.session.read_bytes()
+    )
+
+    here, everywhere = world.lcc("log").text, world.lcc("log", "--summary").text
+    sums = json.loads(world.lcc("log", "--summary", "--json").out)["savings"]
+
+    cost, saved = round(cost_by_hand()), round(saved_by_hand())
+    assert "Compacted sessions of this folder: 1." in here
+    assert f"Together {cost:,}, measured; without the compactions ~{cost + saved:,}" in here
+    assert "Compacted sessions in all projects: 2." in everywhere
+    assert (sums["sessions"], sums["compactions"], sums["recalls"]) == (2, 2, 2)
+    assert (sums["cost_measured"], sums["saved_estimated"]) == (2 * cost, 2 * saved)
+    assert f"{2 * cost:,} input tokens" in world.lcc("log", "--markdown").text
+
+
+def test_without_a_compaction_the_log_says_so(world: World) -> None:
+    """No project folder, and one that cannot be read: no error."""
+    assert "no session of this folder" in world.lcc("log").text
+    (world.folder / "home" / ".claude").mkdir(parents=True, exist_ok=True)
+    (world.folder / "home" / ".claude" / "projects").write_text("no folder")
+    assert "no session in all projects" in world.lcc("log", "--summary").text
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_log_fits(world: World, columns: int) -> None:
+    """No figure is cut."""
+    in_its_project(world, "", SESSION)
+
+    lines = on_a_terminal(world, columns, "log")
+
+    assert max(map(len, lines)) <= columns
+    assert any("without the compactions ~321,600" in line for line in lines)
 
 
 def test_a_session_without_usage_has_no_rounds(world: World) -> None:

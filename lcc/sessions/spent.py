@@ -1,0 +1,107 @@
+"""What the sessions on this machine cost and what compactions saved of it, from the session files alone.
+
+Who else writes these files: the client, while a session runs. They are only read, one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from lcc.private_files import read_bounded
+from lcc.sessions.listing import MAX_SESSION_BYTES, config_folder, session_files
+from lcc.tokens.requests import SpendingReader
+from lcc.tokens.savings import Savings, savings
+
+if TYPE_CHECKING:
+    from lcc.transcript import Json
+
+_COMPACTED = b"compact_boundary"
+
+
+class Spent(NamedTuple):
+    """One session file with its sums."""
+
+    path: Path
+    modified: float
+    """Seconds since 1970."""
+    savings: Savings
+
+
+class SavedSum(NamedTuple):
+    """The sums of several sessions. Costs are in tokens at the plain input price."""
+
+    sessions: int
+    compactions: int
+    recalls: int
+    cost: float
+    """Measured."""
+    saved: float
+    """Estimated."""
+
+    @property
+    def share(self) -> float:
+        """Of what they would have cost without the compactions, the share that was saved."""
+        without = self.cost + self.saved
+        return self.saved / without if without > 0 else 0.0
+
+    def as_json(self) -> dict[str, Json]:
+        """For programs."""
+        return {
+            "sessions": self.sessions,
+            "compactions": self.compactions,
+            "recalls": self.recalls,
+            "cost_measured": round(self.cost),
+            "cost_without_estimated": round(self.cost + self.saved),
+            "saved_estimated": round(self.saved),
+        }
+
+
+def read_savings(path: Path, window: int | None = None) -> Savings:
+    """The sums of the session file ``path``; damaged lines say nothing. Raises ``OSError``. Linear."""
+    return _sums(read_bounded(path, MAX_SESSION_BYTES), window)
+
+
+def session_folders(env: Mapping[str, str]) -> list[Path]:
+    """The folders in which Claude Code keeps the sessions of each project; none where it has none."""
+    try:
+        return sorted(path for path in (config_folder(env) / "projects").iterdir() if path.is_dir())
+    except OSError:
+        return []
+
+
+def compacted_sessions(folders: Iterable[Path]) -> Iterator[Spent]:
+    """The sessions in ``folders`` that went on after a compaction that left notes; unreadable ones are left out."""
+    for folder in folders:
+        try:
+            files = session_files(folder)
+        except OSError:
+            continue
+        for path in files:
+            try:
+                raw = read_bounded(path, MAX_SESSION_BYTES)
+                modified = os.stat(path).st_mtime
+            except OSError:
+                continue
+            if _COMPACTED in raw and (found := _sums(raw, None)).compactions:
+                yield Spent(path, modified, found)
+
+
+def summed(spent: Iterable[Spent]) -> SavedSum:
+    """The sums of those sessions."""
+    found = [each.savings for each in spent]
+    return SavedSum(
+        sessions=len(found),
+        compactions=sum(len(each.compactions) for each in found),
+        recalls=sum(each.recalls for each in found),
+        cost=sum(each.cost for each in found),
+        saved=sum(each.saved for each in found),
+    )
+
+
+def _sums(raw: bytes, window: int | None) -> Savings:
+    reader = SpendingReader()
+    reader.take_lines(raw.split(b"\n"))
+    return savings(reader.spending(), window)
