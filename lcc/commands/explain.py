@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from lcc.commands.files import STREAM, InputError, OutputFile, read_input
 if TYPE_CHECKING:
     from lcc.contract.report import Report
     from lcc.explain.grouped import Explanation
+    from lcc.tokens.savings import Savings
 
 MAX_REPORT_BYTES = 1 << 28
 
@@ -25,12 +27,20 @@ def explain(
         str | None,
         typer.Option("--html", metavar="FILE", help="Write one self-contained page with a picture of the session."),
     ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            "--session",
+            metavar="FILE",
+            help="With --html: the session file whose rounds the page shows. Default: where Claude Code has it.",
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Calls to list at most in each list.")] = 10,
 ) -> None:
     """Show what a pass removed, what it kept, and why, from its report alone."""
     found = load(report)
     if html is not None:
-        _write_page(found, html, report)
+        _write_page(found, html, report, _savings(found, session))
         return
     from lcc.explain.grouped import explain as explained
 
@@ -53,16 +63,32 @@ def load(name: str) -> Report:
         raise InputError(f"{name}: not a report of `lcc compact`: {error}") from None
 
 
-def _write_page(report: Report, target: str, source: str) -> None:
+def _savings(report: Report, session: str | None) -> Savings | None:
+    """The sums of the report's session: of the file that is named, else of Claude Code's own, if it is there."""
+    import os
+
+    from lcc.commands.progress import progress
+    from lcc.sessions.spent import read_savings, savings_of
+
+    with progress("reading the session"):
+        if session is None:
+            return savings_of(report["session_id"], os.environ)
+        try:
+            return read_savings(Path(session))
+        except OSError as error:
+            raise InputError(f"--session {session}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _write_page(report: Report, target: str, source: str, savings: Savings | None) -> None:
     from lcc.explain.html import page
 
     if target == STREAM:
-        sys.stdout.buffer.write(page(report).encode())
+        sys.stdout.buffer.write(page(report, savings).encode())
         return
     with OutputFile(target, "--html") as output:
         if source != STREAM and output.same_as(source):
             raise InputError(f"--html {target}: that is the report itself")
-        output.write(page(report).encode())
+        output.write(page(report, savings).encode())
         output.commit()
     print(f"lcc: wrote {target}; open it in a browser", file=sys.stderr)
 

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING
 
 from lcc.contract.reasons import detail, family, in_words
 from lcc.explain.grouped import Group, cache_words, check_words, explain, one_line, way_back
+from lcc.explain.rounds import rounds_data
 
 if TYPE_CHECKING:
     from lcc.contract.modes import Guarantee
     from lcc.contract.record import Record
     from lcc.contract.report import Report
+    from lcc.tokens.savings import Savings
     from lcc.transcript import Json
 
 FATES = {
@@ -51,13 +53,16 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src {script}; b
 _NOTHING_REMOVED = "Nothing was removed."
 
 
-def page(report: Report) -> str:
-    """The page for a report that `read_report` accepted or a pass made."""
+def page(report: Report, savings: Savings | None = None) -> str:
+    """The page for a report that `read_report` accepted or a pass made; with its session's ``savings``, its rounds."""
     assets = files("lcc.explain") / "page"
     template = Template((assets / "page.html").read_text("utf-8"))
     style = (assets / "page.css").read_text("utf-8")
     script = (assets / "page.js").read_text("utf-8")
-    data = json.dumps(_data(report), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    rounds = None if savings is None else rounds_data(savings)
+    data = json.dumps({**_data(report), "rounds": rounds}, ensure_ascii=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
     removed = report["reduction_ratio"]
     return template.substitute(
         policy=_POLICY.format(script=_hash(script)),

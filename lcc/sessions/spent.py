@@ -5,7 +5,9 @@ Who else writes these files: the client, while a session runs. They are only rea
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +20,7 @@ from lcc.tokens.savings import Savings, savings
 if TYPE_CHECKING:
     from lcc.transcript import Json
 
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,79}")
 _COMPACTED = b"compact_boundary"
 
 
@@ -62,6 +65,16 @@ class SavedSum(NamedTuple):
 def read_savings(path: Path, window: int | None = None) -> Savings:
     """The sums of the session file ``path``; damaged lines say nothing. Raises ``OSError``. Linear."""
     return _sums(read_bounded(path, MAX_SESSION_BYTES), window)
+
+
+def savings_of(session: str | None, env: Mapping[str, str]) -> Savings | None:
+    """The sums of the session with that id, where Claude Code has its file; None for one that cannot be read."""
+    if session is None or not _ID.fullmatch(session):
+        return None
+    for folder in session_folders(env):
+        with contextlib.suppress(OSError):
+            return read_savings(folder / f"{session}.jsonl")
+    return None
 
 
 def session_folders(env: Mapping[str, str]) -> list[Path]:

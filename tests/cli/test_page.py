@@ -13,6 +13,7 @@ import pytest
 from cli.browser import chromium
 from cli.cli_world import World
 from cli.report_world import ONE_OF_EACH, large_report, pair, read_decision, report_of
+from cli.rounds_session import cost_by_hand, saved_by_hand, write_session
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -20,6 +21,7 @@ from selenium.webdriver.common.keys import Keys
 from lcc.contract.decision import Keep
 from lcc.contract.reasons import Reason
 from lcc.explain.html import FATES, page
+from lcc.sessions.spent import read_savings, savings_of
 
 HOSTILE = '</script><script>document.title="taken"</script><img src=x onerror=document.title="taken">&quot;<!--'
 
@@ -313,3 +315,53 @@ def test_a_session_without_calls_has_a_page(show: Any) -> None:
     assert "0 %" in text_of(browser, "tiles")
     assert "Nothing." in text_of(browser, "went")
     assert browser.get_log("browser") == []
+
+
+def test_the_rounds_of_its_session_are_drawn(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    """The context over time with a line at the compaction, and what that freed and saved, in its own light and dark."""
+    found = read_savings(write_session(tmp_path / "session.jsonl"))
+    file = tmp_path / "page.html"
+    file.write_text(page(report_of([]), found))
+    browser.get(file.as_uri())
+
+    chart = browser.find_element(By.ID, "rounds-chart")
+    assert len(chart.find_elements(By.CLASS_NAME, "mark")) == 1
+    assert chart.size["height"] > 100
+    assert "60,000 (60.0 %)" in text_of(browser, "rounds-table")
+    assert "40,000 → 46,000" in text_of(browser, "rounds-table")
+    assert "about 60 requests" in text_of(browser, "rounds-next")
+    assert f"= {round(cost_by_hand()):,} tokens" in text_of(browser, "rounds-cost")
+    assert f"Saved: about {round(saved_by_hand()):,}" in text_of(browser, "rounds-cost")
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def test_without_its_session_the_page_has_no_rounds(show: Any) -> None:
+    """The report alone says nothing of requests."""
+    assert not show(report_of([])).find_element(By.ID, "rounds").is_displayed()
+
+
+def test_explain_finds_the_reports_session(world: World) -> None:
+    """Where Claude Code has it; another may be named, and one that is not there is bad input."""
+    world.compact("-o", "out.jsonl", "-r", "report.json")
+    report = json.loads((world.folder / "report.json").read_text())
+    kept = world.folder / "home" / ".claude" / "projects" / "-somewhere"
+    write_session(kept / f"{report['session_id']}.jsonl")
+    write_session(world.folder / "named.jsonl")
+
+    found = world.lcc("explain", "report.json", "--html", "-").out
+    named = world.lcc("explain", "report.json", "--html", "-", "--session", "named.jsonl").out
+    missing = world.lcc("explain", "report.json", "--html", "-", "--session", "nowhere.jsonl")
+
+    assert b'"marks":[10.0]' in found
+    assert found == named
+    assert (missing.code, "nowhere.jsonl: no such file" in missing.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["../secret", "a/b", "", ".", "x" * 200])
+def test_a_reports_session_id_is_no_path(world: World, name: str) -> None:
+    """A report may come from anywhere; an id that is no id is looked up nowhere."""
+    kept = world.folder / "home" / ".claude" / "projects"
+    write_session(kept / "secret.jsonl")
+    (kept / "-p").mkdir()
+
+    assert savings_of(name, world.environment()) is None
