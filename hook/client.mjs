@@ -45,13 +45,13 @@ export async function contextOf($) {
 export const oneLine = (text) => text.replaceAll(/\s+/g, " ").slice(0, LINE_LIMIT);
 
 /**
- * Tell the user one line. The client puts the plugin's name in front. The line stays in the scrollback, above the
+ * Tell the user one line; a quiet one is a line of the scrollback alone. The client puts the plugin's name in front. The line stays in the scrollback, above the
  * session that it draws anew after a compaction; the toast is there for the user to see it. Neither is worth a failure.
  */
-export async function tell($, line) {
+export async function tell($, line, isQuiet = false) {
   try {
     await $.ui.log(line);
-    await $.ui.toast(line);
+    if (!isQuiet) await $.ui.toast(line);
   } catch {
     // a client without one of the two
   }

@@ -3,12 +3,12 @@
 // session stays as it is while there is room; where something goes wrong, the built-in summary runs. One line says why.
 
 import { contextOf, oneLine, root, run, tell } from "./client.mjs";
+import { awaitFigures, forgetFigures, leftBy, noteFigures } from "./figures.mjs";
 import {
   build,
   forTheWire,
   isExpected,
   isReplacement,
-  mayStay,
   missingIn,
   placed,
   progressOf,
@@ -16,6 +16,7 @@ import {
   tidy,
 } from "./messages.mjs";
 import { hasRecall } from "./recall.mjs";
+import { Answered, hasRoom, mayStay, used } from "./room.mjs";
 
 const VERSION = 1;
 const TRIGGERS = ["manual", "auto", "plugin"];
@@ -23,15 +24,12 @@ const NOT_WORTH_IT = ["nothing-new", "nothing-to-remove", "too-little"];
 const LEFT = "left to the built-in summary: ";
 const WAY_OUT = "the session stays as it is; /compact with a word of instructions writes a summary";
 
-// How far each loop (the session's, a sub-agent's) had come at its last replacement. Asked again at the same
-// point there is nothing new to remove, and answering again would let the client go round in a circle.
-const doneAt = new Map();
+const answered = new Answered();
 
 /** The session is not to be replaced, and nothing is wrong with lcc: it may stay as it is. */
 class Reluctance extends Error {}
 
-async function askForPlan($, event, options, session, messages) {
-  const context = await contextOf($);
+async function askForPlan($, event, options, session, messages, context) {
   const answer = await run($, "client.py", ["compact", "--plugin-root", root], {
     v: VERSION,
     trigger: event.trigger,
@@ -62,23 +60,22 @@ function askForUnseen($, event, session, kept) {
 }
 
 // Resolves to {say, messages}; throws a Reluctance where the session may stay, an Error where the summary must run.
-async function compact($, event, options) {
+async function compact($, event, options, id, loop, context) {
   const begun = Date.now();
-  if (!isExpected(event.messages)) throw new Error("messages of a shape that this version does not know");
-  const [id, cwd, info] = await Promise.all([$.session.id(), $.session.cwd(), $.session.info()]);
+  const [cwd, info] = await Promise.all([$.session.cwd(), $.session.info()]);
   const session = { id, cwd, transcript: info.transcriptPath };
   const unseen = await askForUnseen($, event, session, tidy(event.messages));
   if (unseen.lost.length > 0) throw new Reluctance(`a replacement would lose ${unseen.lost[0]}`);
   const messages = tidy(event.messages, new Set(unseen.unsent));
-  const loop = `${id} ${event.agentId ?? ""}`;
-  const progress = progressOf(messages);
-  if (doneAt.get(loop) === progress) throw new Reluctance("nothing new to remove since the last compaction");
-  const answer = await askForPlan($, event, options, session, messages);
+  const answer = await askForPlan($, event, options, session, messages, context);
   if (answer.action === "hand-over" && typeof answer.say === "string") {
     const why = answer.say.startsWith(LEFT) ? answer.say.slice(LEFT.length) : answer.say;
     throw NOT_WORTH_IT.includes(answer.reason) ? new Reluctance(why) : new Error(why);
   }
   if (!isReplacement(answer)) throw new Error("the hook client's answer is no plan");
+  if (event.trigger === "auto" && hasRoom({ ...context, tokens: answer.tokens_after }) === false) {
+    throw new Error(`what can be removed leaves too little room: ${answer.say}`);
+  }
   const plan = {
     results: new Map(Object.entries(answer.results)),
     dropped: new Set(answer.dropped),
@@ -89,22 +86,52 @@ async function compact($, event, options) {
   const built = build(messages, plan);
   const missing = missingIn(built, messages, plan);
   if (missing) throw new Reluctance(`a replacement would lose ${missing}`);
-  doneAt.set(loop, progress);
+  answered.replaced(loop, progressOf(messages));
+  if (context) awaitFigures(context, answer.report);
   return { say: `${answer.say} in ${Date.now() - begun} ms`, messages: built };
+}
+
+// The same, where it was not answered before; what keeps the session as it is becomes `{skip}`, with the line for it.
+async function decide($, event, options) {
+  const id = await $.session.id();
+  // A sub-agent's context is another one than the session's, which is what the client gives figures of.
+  const context = event.agentId ? undefined : await contextOf($);
+  if (context) await noteFigures($, { context });
+  if (!isExpected(event.messages)) return { why: "messages of a shape that this version does not know" };
+  const loop = `${id} ${event.agentId ?? ""}`;
+  const point = progressOf(tidy(event.messages));
+  const stays = mayStay(event, context);
+  let why = answered.again(loop, event, point, context, Date.now());
+  const isAgain = why !== undefined;
+  try {
+    if (!isAgain && event.trigger === "auto" && !event.agentId && hasRoom(leftBy()) === false) {
+      return { why: `the last compaction left too little room: ${used(leftBy())}` };
+    }
+    if (!isAgain) return await compact($, event, options, id, loop, context);
+  } catch (error) {
+    why = error.message;
+    if (!(error instanceof Reluctance)) return { why, context };
+    if (stays) answered.skipped(loop, point, why, context, Date.now());
+  }
+  return { why, context, stays, isAgain };
 }
 
 /** What `session.compact` is answered: the new session, `{skip}`, or what `next` gives. */
 export async function answerCompaction($, event, next, options) {
   if (options?.enabled === false || !TRIGGERS.includes(event.trigger)) return next(event);
-  let outcome;
-  try {
-    outcome = await compact($, event, options);
-  } catch (error) {
-    if (error instanceof Reluctance && mayStay(event, (await contextOf($))?.percent)) {
-      return { skip: oneLine(`${error.message}; ${WAY_OUT}`) };
-    }
-    outcome = { say: `${LEFT}${error.message}` };
+  const { messages, say, why, context, stays, isAgain } = await decide($, event, options);
+  if (messages) {
+    await tell($, oneLine(say));
+    return { messages };
   }
-  await tell($, oneLine(outcome.say));
-  return outcome.messages ? { messages: outcome.messages } : next(event);
+  const reason = [why, used(context)].filter(Boolean).join("; ");
+  if (!stays) {
+    await tell($, oneLine(`${LEFT}${reason}`));
+    if (!event.agentId) forgetFigures();
+    return next(event);
+  }
+  const skip = oneLine(`${reason}; ${WAY_OUT}`);
+  // What is asked for by hand is answered in the client's own words; by itself it asks before each request, in silence.
+  if (event.trigger === "auto" && !isAgain) await tell($, skip);
+  return { skip };
 }

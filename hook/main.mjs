@@ -4,6 +4,7 @@
 // `claude plugin validate --strict --profile directory .` says what it refuses.
 
 import { answerCompaction } from "./compact.mjs";
+import { noteFigures } from "./figures.mjs";
 import { checkRecall, registerRecall, runRecall } from "./recall.mjs";
 
 export const register = (on, options) => {
@@ -13,5 +14,9 @@ export const register = (on, options) => {
   }).catch(($, event, next) => next(event));
   on("tool.check", { tool: "mcp__lcc__recall" }, ($, event, next) => checkRecall($, event, next, options)).catch(($, event, next) => next(event));
   on("tool.run", { tool: "mcp__lcc__recall" }, ($, event) => runRecall($, event)).catch(($, event, next) => next(event));
+  on("session.measure", async ($, event, next) => {
+    await noteFigures($, event);
+    return next(event);
+  }).catch(($, event, next) => next(event));
   on("session.compact", ($, event, next) => answerCompaction($, event, next, options)).catch(($, event, next) => next(event));
 };

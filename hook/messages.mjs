@@ -312,16 +312,6 @@ export const missingIn = (built, messages, plan) => {
   return "";
 };
 
-/** The share of the window, in percent, from which on a compaction that removes nothing cannot be waited for. */
-export const NEARLY_FULL = 80;
-
-/**
- * Whether a session that cannot be compacted well may stay as it is: nobody asked for a summary (one word of
- * instructions does), the client does not say that it must be (auto), and there is room. Unknown room counts as room.
- */
-export const mayStay = ({ trigger, instructions }, percent) =>
-  trigger !== "auto" && !instructions?.trim() && !(percent >= NEARLY_FULL);
-
 /** How far the assistant has come: equal before and after means that nothing new can be removed. */
 export const progressOf = (messages) => {
   let calls = 0;

@@ -11,7 +11,7 @@ import orjson
 from lcc.compaction.compact import Compacted, CompactionError, compact
 from lcc.config import Config
 from lcc.contract.modes import MODES
-from lcc.contract.report import Report
+from lcc.contract.report import Report, measured
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
 from lcc.stash import StashFolderError
@@ -146,7 +146,10 @@ def compact_event(event: Event, config: Config, context: EventContext | None = N
     made: list[Outcome] = []
 
     def stage(compacted: Compacted) -> None:
-        made[:] = [_plan_for(config, context, compacted)]
+        if event.context_tokens and event.window_tokens:
+            before = measured(event.context_tokens, event.window_tokens)
+            compacted.report["context"] = {"before": before, "after": None}
+        made[:] = [_plan_for(config, context, compacted, event.window_tokens)]
 
     try:
         compact(transcript, replace(config, question=event.instructions), ports, rendered=False, stage=stage)
@@ -183,7 +186,7 @@ def hand_over(reason: str, say: str, report: Report | None = None) -> Outcome:
     return Outcome(plan, plan.encode(), report=report)
 
 
-def _plan_for(config: Config, context: EventContext, compacted: Compacted) -> Outcome:
+def _plan_for(config: Config, context: EventContext, compacted: Compacted, window: int | None) -> Outcome:
     edits, report = compacted.edits, compacted.report
     if not edits:
         if report["degraded"]:
@@ -195,8 +198,10 @@ def _plan_for(config: Config, context: EventContext, compacted: Compacted) -> Ou
         asked = f"{100 * config.min_reduction:g} % is asked for (min_reduction)"
         say = f"only {percent(report['reduction_ratio'])} % can be removed, and {asked}"
         return hand_over("too-little", say, report)
-    say = summary_line(report, context.figures(compacted.result))
-    plan = Replace(edits.texts, edits.dropped, edits.inputs, say, context.report_path)
+    figures = context.figures(compacted.result)
+    say = summary_line(report, figures, window if figures.is_real else None)
+    after = figures.after if figures.is_real else None
+    plan = Replace(edits.texts, edits.dropped, edits.inputs, say, context.report_path, after)
     saved = saved_bytes(compacted.result.transcript, edits)
     return Outcome(plan, plan.encode(), saved, len(edits.texts) + len(edits.dropped) + len(edits.inputs), report)
 

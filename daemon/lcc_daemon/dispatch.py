@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from lcc.config import ConfigError, load_config, state_folder
-from lcc_daemon.commands import allow_recall, compact, ping, pre_compact, recall, session_end, session_start
+from lcc_daemon.commands import allow_recall, compact, measured, ping, pre_compact, recall, session_end, session_start
 from lcc_daemon.environment import environment_of
 from lcc_daemon.logs import failure_of
 from lcc_daemon.plan import remove_old_parts
@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, Callable[[Request, Call, Services], Answer]] = {
     "pre-compact": pre_compact.answer,
     "session-end": session_end.answer,
     "allow-recall": allow_recall.answer,
+    "measured": measured.answer,
     "recall": recall.answer,
     "ping": ping.answer,
 }

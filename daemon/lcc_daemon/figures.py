@@ -18,7 +18,7 @@ import orjson
 from lcc.contract.report import Report
 from lcc.private_files import open_regular
 from lcc.tokens import Calibration, TokenCache, TokenEstimator, calibrate, context_tokens, counter, usage_steps
-from lcc.transcript import Edits, Json, Message, Transcript
+from lcc.transcript import Edits, Json, Message, Transcript, value_in
 
 TAIL_BYTES = 2_000_000
 """How much of a session file's end is looked through for its newest request."""
@@ -65,9 +65,9 @@ class TokenBook:
         self._cache.warm(_texts(transcript.messages, give_way), counts)
 
     def figures(
-        self, session_id: str, file: Path | None, transcript: Transcript, edits: Edits, report: Report
+        self, session_id: str, real: int | None, transcript: Transcript, edits: Edits, report: Report
     ) -> Figures:
-        """Before and after. ``file`` is the session's, None where it is not known or not this conversation's."""
+        """Before and after. ``real`` is the context's true size in tokens, None where nobody knows it."""
         with self._guard:
             known = self._sessions.get(session_id, Measured(None, Calibration()))
         tokens = TokenEstimator(self._cache, known.calibration, known.model)
@@ -77,7 +77,9 @@ class TokenBook:
                 new = edits.texts.get(result.tool_use_id)
                 if new is not None or result.tool_use_id in edits.dropped:
                     removed += tokens.estimate(result.text) - tokens.estimate(new or "")
-        real = newest_context(file) if file is not None else None
+            for use in message.tool_uses:
+                for path, note in edits.inputs.get(use.id, {}).items():
+                    removed += tokens.estimate(str(value_in(use.input, path))) - tokens.estimate(note)
         before, after = report["tokens_before"], report["tokens_after"]
         if real is None:
             return Figures(before, after, False)

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import orjson
 
-from lcc.contract.report import Report
+from lcc.contract.report import MeasuredRecord, Report
+from lcc.contract.report_reader import ReportError, read_report
 from lcc.private_files import read_bounded, remove_own, write_private
 from lcc_daemon.background import Background
 from lcc_daemon.logs import failure_of
@@ -33,6 +34,7 @@ _NAMES = r"(?:compacted\.jsonl|report\.json|user-messages\.txt|give-back\.txt)"
 _IN_A_GUIDE = re.compile(rf"{_NAMES}|\.{_NAMES}\..+")
 """The four files, and what a killed daemon left beside their places."""
 _GIVE_BACK_BYTES = 1024 * 1024
+_REPORT_BYTES = 256 * 1024 * 1024
 _HOOKS_BYTES = 64 * 1024
 _WHEN = re.compile(r"\d{4}-\d\d-\d\dT.*")
 
@@ -75,6 +77,20 @@ class Keepers:
             remove_own(path.parent, _REPORT, keep=REPORTS_KEPT)
         except OSError as error:
             self._log.warning("report not kept: %s", failure_of(error))
+
+    def note_measure(self, path: Path, after: MeasuredRecord) -> None:
+        """Add to a report that was kept what the context held after its replacement."""
+        if _REPORT.fullmatch(path.name):
+            self._background.submit(self._write_measure, path, after)
+
+    def _write_measure(self, path: Path, after: MeasuredRecord) -> None:
+        try:
+            report = read_report(read_bounded(path, _REPORT_BYTES, follow=False, own=True))
+            if report["context"] is not None:
+                report["context"]["after"] = after
+                write_private(path, _encoded(report))
+        except (OSError, ReportError) as error:
+            self._log.warning("measure not kept: %s", failure_of(error))
 
     # ---------------------------------------------------------------- guides
 

@@ -48,6 +48,8 @@ class Replace:
     inputs: Mapping[str, Mapping[Path, str]]
     say: str
     report: str | None
+    tokens_after: int | None = None
+    """What the context will hold, estimated from the client's own figure; None where that is not known."""
 
     def encode(self) -> bytes:
         plan = {
@@ -60,6 +62,7 @@ class Replace:
             },
             "say": self.say,
             "report": self.report,
+            "tokens_after": self.tokens_after,
         }
         try:
             return orjson.dumps(plan)
@@ -72,8 +75,8 @@ class Replace:
 Plan: TypeAlias = HandOver | Replace
 
 
-def summary_line(report: Report, figures: Figures) -> str:
-    """What was kept and what was removed, in tokens, for the one line that the user reads."""
+def summary_line(report: Report, figures: Figures, window: int | None = None) -> str:
+    """What was kept and what was removed, in tokens and shares of the ``window``, for the one line that is read."""
     before, after, _ = figures
     calls = report["tool_calls_total"]
     pointed = report["tool_calls_deduped"] + report["tool_calls_replaced"]
@@ -87,8 +90,14 @@ def summary_line(report: Report, figures: Figures) -> str:
     about = "" if figures.is_real else "~"
     return (
         f"kept every message and {calls - pointed - judged} of {calls} tool results; {', '.join(removed)}: "
-        f"{percent(report['reduction_ratio'])} % less text, {about}{thousands(before)} to ~{thousands(after)} tokens"
+        f"{percent(report['reduction_ratio'])} % less text, "
+        f"{about}{thousands(before)}{_share(before, window)} to ~{thousands(after)}{_share(after, window)} tokens"
+        f"{f' of {thousands(window)}' if window else ''}"
     )
+
+
+def _share(tokens: int, window: int | None) -> str:
+    return f" ({round(100 * tokens / window)} %)" if window else ""
 
 
 def percent(share: float) -> int:

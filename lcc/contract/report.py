@@ -45,6 +45,21 @@ class RungRecord(TypedDict):
     chars: Count
 
 
+class MeasuredRecord(TypedDict):
+    """How full the context was, by the client's own figures."""
+
+    tokens: Count
+    window: Count
+    share: float
+
+
+class ContextRecord(TypedDict):
+    """The context at the compaction, and at the first measure behind it; null until the client has made one."""
+
+    before: MeasuredRecord
+    after: MeasuredRecord | None
+
+
 class Report(TypedDict):
     """The report, every key of it."""
 
@@ -103,6 +118,7 @@ class Report(TypedDict):
     workspace_root: str | None
     workspace_root_source: RootSource | None
     cache_cost: CacheCostRecord | None
+    context: ContextRecord | None
     decisions: list[Record]
     warnings: list[str]
 
@@ -149,6 +165,11 @@ class PassFacts:
     workspace_root: str | None = None
     workspace_root_source: RootSource | None = None
     cache_cost: CacheCostRecord | None = None
+
+
+def measured(tokens: int, window: int) -> MeasuredRecord:
+    """The client's figures as the report holds them."""
+    return {"tokens": tokens, "window": window, "share": round(tokens / window, 4)}
 
 
 def build_report(facts: PassFacts) -> Report:
@@ -216,6 +237,7 @@ def build_report(facts: PassFacts) -> Report:
         "workspace_root": facts.workspace_root,
         "workspace_root_source": facts.workspace_root_source,
         "cache_cost": facts.cache_cost,
+        "context": None,
         "decisions": facts.records,
         "warnings": list(facts.warnings),
     }

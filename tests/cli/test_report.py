@@ -29,7 +29,7 @@ tool_calls_deduped tool_calls_replaced tool_calls_stashed decisions warnings
 """.split()
 OUR_KEYS = """
 tool_calls_unanswered images_stashed format session_id workspace_root workspace_root_source cache_cost
-rules_mode_requested rungs
+rules_mode_requested rungs context
 """.split()
 JUDGE_KEYS = """
 jev_model_requested jev_model_resolved threshold trim_threshold trim_head_chars calls state_tokens state_fit_stage

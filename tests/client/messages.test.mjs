@@ -10,9 +10,7 @@ import {
   GO_ON,
   isExpected,
   isReplacement,
-  mayStay,
   missingIn,
-  NEARLY_FULL,
   placed,
   progressOf,
   shownIn,
@@ -335,19 +333,6 @@ for (const [name, damage] of Object.entries({
     damage(made);
     assert.equal(missingIn(made, messages, plan), name);
   });
-}
-
-for (const [name, event, percent, stays] of [
-  ["by hand, with room", { trigger: "manual" }, 40, true],
-  ["by a plugin, with room", { trigger: "plugin" }, 40, true],
-  ["by hand, with empty instructions", { trigger: "manual", instructions: " " }, 40, true],
-  ["by hand, where the client does not say", { trigger: "manual" }, undefined, true],
-  ["by hand, with a word of instructions", { trigger: "manual", instructions: "yes" }, 40, false],
-  ["by hand, nearly full", { trigger: "manual" }, NEARLY_FULL, false],
-  ["by the client itself", { trigger: "auto" }, 40, false],
-]) {
-  test(`a session ${stays ? "may" : "may not"} stay as it is: asked ${name}`, () =>
-    assert.equal(mayStay(event, percent), stays));
 }
 
 test("progress is the same before and after a replacement, and moves with the assistant's work", () => {

@@ -19,7 +19,7 @@ from lcc.config import Config
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
 from lcc_daemon.compaction import Event, EventContext, compact_event, read_event
-from lcc_daemon.figures import Figures, TokenBook
+from lcc_daemon.figures import Figures, TokenBook, newest_context
 from lcc_daemon.plan import PART_BYTES, STDOUT_LIMIT, HandOver, Replace, remove_old_parts, to_stdout
 
 
@@ -128,7 +128,7 @@ def test_the_line_never_says_that_less_stays_than_does(world: World, tmp_path: P
     book, seen = TokenBook(), list[tuple[Figures, float]]()
 
     def figures(result: TranscriptCompactionResult) -> Figures:
-        made = book.figures("s", file, result.transcript, result.edits, result.report)
+        made = book.figures("s", newest_context(file), result.transcript, result.edits, result.report)
         seen.append((made, result.report["tokens_after"] / result.report["tokens_before"]))
         return made
 

@@ -22,7 +22,7 @@ from lcc_daemon.compaction import (
     read_event,
 )
 from lcc_daemon.environment import environment_of, with_judge_secrets
-from lcc_daemon.figures import Figures
+from lcc_daemon.figures import Figures, newest_context
 from lcc_daemon.keepers import file_name
 from lcc_daemon.plan import HandOver, Replace, to_stdout
 from lcc_daemon.protocol import Answer, Request
@@ -124,7 +124,10 @@ def _figures_of(event: Event, services: Services) -> Callable[[TranscriptCompact
     file = Path(path) if path.startswith("/") and not event.agent_id else None
 
     def figures(result: TranscriptCompactionResult) -> Figures:
-        return services.book.figures(event.session_id, file, result.transcript, result.edits, result.report)
+        real = event.context_tokens
+        if real is None and file is not None:
+            real = newest_context(file)
+        return services.book.figures(event.session_id, real, result.transcript, result.edits, result.report)
 
     return figures
 
