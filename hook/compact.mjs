@@ -11,7 +11,7 @@ import {
   isReplacement,
   missingIn,
   placed,
-  progressOf,
+  pointOf,
   shownIn,
   tidy,
 } from "./messages.mjs";
@@ -86,7 +86,7 @@ async function compact($, event, options, id, loop, context) {
   const built = build(messages, plan);
   const missing = missingIn(built, messages, plan);
   if (missing) throw new Reluctance(`a replacement would lose ${missing}`);
-  answered.replaced(loop, progressOf(messages));
+  answered.replaced(loop, pointOf(tidy(built)));
   if (context) awaitFigures(context, answer.report);
   return { say: `${answer.say} in ${Date.now() - begun} ms`, messages: built };
 }
@@ -99,7 +99,7 @@ async function decide($, event, options) {
   if (context) await noteFigures($, { context });
   if (!isExpected(event.messages)) return { why: "messages of a shape that this version does not know" };
   const loop = `${id} ${event.agentId ?? ""}`;
-  const point = progressOf(tidy(event.messages));
+  const point = pointOf(tidy(event.messages));
   const stays = mayStay(event, context);
   let why = answered.again(loop, event, point, context, Date.now());
   const isAgain = why !== undefined;

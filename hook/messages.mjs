@@ -312,7 +312,16 @@ export const missingIn = (built, messages, plan) => {
   return "";
 };
 
-/** How far the assistant has come: equal before and after means that nothing new can be removed. */
+/**
+ * Where the session stands: how far the assistant has come, and how much its results hold. Equal to where a replacement
+ * left it means that nothing new can be removed; where another plugin threw that replacement away, it is not equal.
+ */
+export const pointOf = (messages) => {
+  const results = messages.flatMap(({ toolResults }) => toolResults ?? []);
+  return `${progressOf(messages)}/${results.reduce((sum, { text }) => sum + text.length, 0)}`;
+};
+
+/** How far the assistant has come: the same before and after a replacement. */
 export const progressOf = (messages) => {
   let calls = 0;
   let letters = 0;

@@ -12,6 +12,7 @@ import {
   isReplacement,
   missingIn,
   placed,
+  pointOf,
   progressOf,
   shownIn,
   tidy,
@@ -341,6 +342,13 @@ test("progress is the same before and after a replacement, and moves with the as
   assert.equal(progressOf(tidy(build(tidy(messages), nothing()))), before);
   assert.notEqual(progressOf([...messages, assistant("more")]), before);
   assert.notEqual(progressOf([...messages, assistant("", "B")]), before);
+});
+
+test("a point is one of the session as it was left: not where a replacement did not come about", () => {
+  const messages = [user("go"), assistant("", "A"), result("A"), assistant("end")];
+  const built = tidy(build(tidy(messages), { ...nothing(), results: new Map([["A", "[note]"]]) }));
+  assert.equal(pointOf(tidy(structuredClone(built))), pointOf(built));
+  assert.notEqual(pointOf(built), pointOf(messages));
 });
 
 const STRANGE = {
