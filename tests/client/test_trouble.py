@@ -207,8 +207,8 @@ def test_a_refused_module_leaves_the_guide(current_client: Path, lab: Lab, table
     shutil.copy(PLUGIN / "hooks.json", plugin)
     module = plugin / "hook" / "compact.mjs"
     text = module.read_text(encoding="utf-8")
-    assert "let outcome;" in text
-    module.write_text(text.replace("let outcome;", "let outcome = globalThis.keep($);"), encoding="utf-8")
+    assert "let why =" in text
+    module.write_text(text.replace("let why =", "let why = globalThis.keep($) ??"), encoding="utf-8")
     done = compact_once(current_client, lab, Trouble("module refused", running_daemon, None), plugin)
     table.add("module refused", "the summary, and what the guide gives back", done.turn, lab)
     assert "module" in " ".join(line for line in lab.debug_log.read_text().splitlines() if "[ERROR]" in line)
