@@ -131,7 +131,7 @@ export async function answerCompaction($, event, next, options) {
     return next(event);
   }
   const skip = oneLine(`${reason}; ${WAY_OUT}`);
-  // What is asked for by hand is answered in the client's own words; by itself it asks before each request, in silence.
-  if (event.trigger === "auto" && !isAgain) await tell($, skip);
+  // By hand the client says it in its own words. By itself it asks before each request: one quiet line, the first time.
+  if (event.trigger === "auto" && !isAgain) await tell($, skip, true);
   return { skip };
 }
