@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lcc.commands.files import STREAM, InputError, OutputFile, read_input
+from lcc.commands.progress import progress
 
 if TYPE_CHECKING:
     from lcc.contract.report import Report
@@ -38,13 +39,15 @@ def explain(
     limit: Annotated[int, typer.Option("--limit", min=0, help="Calls to list at most in each list.")] = 10,
 ) -> None:
     """Show what a pass removed, what it kept, and why, from its report alone."""
-    found = load(report)
+    with progress(f"reading {report}"):
+        found = load(report)
     if html is not None:
         _write_page(found, html, report, _savings(found, session))
         return
     from lcc.explain.grouped import explain as explained
 
-    explanation = explained(found, limit)
+    with progress("putting calls into groups"):
+        explanation = explained(found, limit)
     if as_json:
         import json
 
@@ -67,7 +70,6 @@ def _savings(report: Report, session: str | None) -> Savings | None:
     """The sums of the report's session: of the file that is named, else of Claude Code's own, if it is there."""
     import os
 
-    from lcc.commands.progress import progress
     from lcc.sessions.spent import read_savings, savings_of
 
     with progress("reading the session"):
@@ -82,13 +84,15 @@ def _savings(report: Report, session: str | None) -> Savings | None:
 def _write_page(report: Report, target: str, source: str, savings: Savings | None) -> None:
     from lcc.explain.html import page
 
+    with progress("drawing the page"):
+        drawn = page(report, savings).encode()
     if target == STREAM:
-        sys.stdout.buffer.write(page(report, savings).encode())
+        sys.stdout.buffer.write(drawn)
         return
     with OutputFile(target, "--html") as output:
         if source != STREAM and output.same_as(source):
             raise InputError(f"--html {target}: that is the report itself")
-        output.write(page(report, savings).encode())
+        output.write(drawn)
         output.commit()
     print(f"lcc: wrote {target}; open it in a browser", file=sys.stderr)
 

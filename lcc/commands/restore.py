@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lcc.commands.files import STREAM, InputError, OutputFile, read_input
+from lcc.commands.progress import progress
 
 if TYPE_CHECKING:
     from lcc.contract.report import Report
@@ -56,20 +57,23 @@ def restore(
     read_files = [compacted, *(report or ()), *([against] if against is not None else [])]
     if output is not None and output != STREAM and any(OutputFile(output, "-o").same_as(name) for name in read_files):
         raise InputError(f"-o {output}: it is read here, and would be overwritten; name another file")
-    transcript = _transcript(compacted)
-    reports = [_report(name) for name in report or ()]
     root = os.path.abspath(workspace_root) if workspace_root else None
-    try:
-        removed = removed_by(reports) if reports else None
-        stash = Stash(stash_folder())
-        restored = follow(transcript, removed, stash, root)
-    except RestoreError as error:
-        raise InputError(f"{compacted}: {error}") from None
-    except StashFolderError as error:
-        raise InputError(str(error)) from None
-    inputs = restore_inputs(transcript, reports, stash)
-    edits = replace(restored.edits, inputs=inputs.strings)
-    content, images, lost = restore_images(restored_bytes(transcript, edits, removed), stash)
+    with progress(f"reading {compacted}") as shown:
+        transcript = _transcript(compacted)
+        reports = [_report(name) for name in report or ()]
+        shown.doing = "following the notes"
+        try:
+            removed = removed_by(reports) if reports else None
+            stash = Stash(stash_folder())
+            restored = follow(transcript, removed, stash, root)
+        except RestoreError as error:
+            raise InputError(f"{compacted}: {error}") from None
+        except StashFolderError as error:
+            raise InputError(str(error)) from None
+        inputs = restore_inputs(transcript, reports, stash)
+        shown.doing = "putting the session together"
+        edits = replace(restored.edits, inputs=inputs.strings)
+        content, images, lost = restore_images(restored_bytes(transcript, edits, removed), stash)
     same = _compare(against, content) if against is not None else True
     _write(content, output, to_stdout=against is None)
     _say(compacted, restored)

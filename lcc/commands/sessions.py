@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -13,6 +14,7 @@ import typer
 
 from lcc.commands.files import InputError, WriteError
 from lcc.commands.flags import Given, takes_options
+from lcc.commands.progress import progress
 from lcc.contract.options import LiveOptions, table
 
 if TYPE_CHECKING:
@@ -49,11 +51,12 @@ def sessions(
         raise WriteError(f"{kept}: {error.strerror}") from None
     now = time.time()
     found = []
-    for path in files[:limit] if limit else files:
-        try:
-            found.append(look_at(path, options, now))
-        except FileNotFoundError:
-            continue
+    asked = files[:limit] if limit else files
+    with progress("looking at sessions") as shown:
+        for number, path in enumerate(asked, 1):
+            shown.doing = f"looking at sessions: {number:,} of {len(asked):,}"
+            with contextlib.suppress(FileNotFoundError):
+                found.append(look_at(path, options, now))
     if as_json:
         _print_json(found, len(files))
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lcc.commands.files import InputError, WriteError
+from lcc.commands.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,8 @@ def list_objects(
     from lcc.commands.text import cell, console, count, table
 
     stash = _stash()
-    named = _named_by(stash)
+    with progress("reading which sessions name the objects"):
+        named = _named_by(stash)
     entries = [e for e in stash.entries() if session is None or session in named.get(e.sha256, ())]
     entries.sort(key=lambda entry: (-entry.modified_ns, entry.sha256))
     total = sum(entry.stored_bytes for entry in entries)
@@ -118,18 +120,22 @@ def verify(
     stash = _stash()
     problems: list[str] = []
     checked = 0
-    if not object_ids:
-        problems += filter(None, map(pack_problem, pack_files(stash.folder)))
-    for _, problem in _named(stash, object_ids) if object_ids else stash.check():
-        if problem is None:
-            checked += 1
-        else:
-            problems.append(problem)
-    if not object_ids:
-        try:
-            missing = missing_objects(stash, default_session_folders())
-        except OSError as error:
-            raise WriteError(f"a session file cannot be read: {error}") from None
+    with progress("reading packs") as shown:
+        if not object_ids:
+            problems += filter(None, map(pack_problem, pack_files(stash.folder)))
+        for _, problem in _named(stash, object_ids) if object_ids else stash.check():
+            if problem is None:
+                checked += 1
+            else:
+                problems.append(problem)
+            shown.doing = f"checking objects: {checked + len(problems):,}"
+        missing = []
+        if not object_ids:
+            shown.doing = "looking for notes in session files"
+            try:
+                missing = missing_objects(stash, default_session_folders())
+            except OSError as error:
+                raise WriteError(f"a session file cannot be read: {error}") from None
         problems += [f"session {session}: its note names {sha[:12]}, which is missing" for session, sha in missing]
     if as_json:
         _print_json({"whole": checked, "problems": problems})
@@ -167,9 +173,11 @@ def gc(
     stash = _stash()
     result: GcResult | None = None
     try:
-        plan = plan_collection(stash, limits, default_session_folders(), time.time())
-        if apply and (plan.remove or plan.leftovers):
-            result = collect(stash, plan)
+        with progress("looking for notes in session files") as shown:
+            plan = plan_collection(stash, limits, default_session_folders(), time.time())
+            if apply and (plan.remove or plan.leftovers):
+                shown.doing = f"removing {len(plan.remove):,} objects"
+                result = collect(stash, plan)
     except OSError as error:
         raise WriteError(f"gc stopped, and what it had not removed is untouched: {error}") from None
     if as_json:
