@@ -23,7 +23,7 @@ const TOOL = {
         description: "Only lines that match this regular expression, each as number:line.",
       },
       offset: { type: "integer", description: "Begin at this character; the previous page named it." },
-      limit: { type: "integer", description: "Characters at most; 16000 if not given." },
+      limit: { type: "integer", description: "Characters at most: 16000 if not given, never over 30000." },
     },
     required: ["id"],
     additionalProperties: false,

@@ -21,6 +21,7 @@ from lcc.contract.report_reader import ReportError, read_report
 from lcc.private_files import read_bounded, remove_own, write_private
 from lcc_daemon.background import Background
 from lcc_daemon.logs import failure_of
+from lcc_hook.shell_path import MARKS
 
 REPORTS_KEPT = 50
 GUIDES_KEPT = 20
@@ -140,7 +141,7 @@ class Keepers:
     def note_recall(self, folder: bytes, session_id: str) -> None:
         """The session's shell finds our `lcc`. It is kept in the runtime folder, for a daemon that comes after this."""
         if _SAFE_ID.match(session_id):
-            kept = Path(os.fsdecode(folder)) / "recall"
+            kept = Path(os.fsdecode(folder + MARKS))
             try:
                 write_private(kept / session_id, b"", durable=False)
                 remove_own(kept, _SAFE_ID, keep=SESSIONS_KEPT)
@@ -152,7 +153,7 @@ class Keepers:
         """Whether a session's shell finds our `lcc`, as far as is known."""
         if not isinstance(session_id, str) or not _SAFE_ID.match(session_id):
             return False
-        return (Path(os.fsdecode(folder)) / "recall" / session_id).is_file()
+        return (Path(os.fsdecode(folder + MARKS)) / session_id).is_file()
 
     # ---------------------------------------------------------------- hooks
 

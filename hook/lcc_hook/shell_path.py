@@ -6,6 +6,30 @@ SIZE_LIMIT = 64 * 1024
 """Bytes of the client's file that are looked through."""
 
 
+MARKS = b"/recall"
+"""Where in the runtime folder it is noted, by session, that the session's shells find our `lcc`."""
+
+
+def note_session(folder: bytes, said: bytes) -> None:
+    """Note it for the session that a session start is ``said`` to be of (JSON), ahead of a daemon that must start.
+
+    The agent's first call may come sooner than the daemon. The daemon notes it again, and keeps the notes few.
+    """
+    import json
+    import re
+
+    from lcc_hook.files import write_small
+
+    try:
+        session = json.loads(said).get("session_id")
+        if isinstance(session, str) and re.fullmatch("[A-Za-z0-9_-]{1,80}", session):
+            if not posix.access(folder + MARKS, posix.F_OK):
+                posix.mkdir(folder + MARKS, 0o700)
+            write_small(folder + MARKS + b"/" + session.encode(), b"")
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
 def put_lcc_on_path(env: "dict[bytes, bytes]") -> bool:
     """Have every later shell of the session find our `lcc`, ahead of any other; whether it does.
 

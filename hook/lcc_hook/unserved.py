@@ -53,8 +53,11 @@ def serve(
     words = b""
     if command == "session-start":
         from lcc_hook.environment import prepare
+        from lcc_hook.shell_path import note_session
 
         make_folder(folder)
+        if b"can_recall=1" in header.split(b"\0"):
+            note_session(folder, b"".join(chunks))
         words = prepare(folder, env)
         if not any(b'"compact"' in chunk for chunk in chunks):  # only then does the session wait for an answer
             if leave_to_a_child():

@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lcc.contract.notes import find_note
-from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, page_of, parse_lines, recall
+from lcc.recovery.recall import PAGE_CHARS, Part, RecallError, page_of, parse_lines, recall
 from lcc.stash import Stash, StashError, bytes_of_text
 from lcc.transcript import Json
 
 MAX_IMAGE_BYTES = 3_000_000
 """An image above 5 MB of base64 is refused by the Messages API, and a hook's program may print 4 MiB."""
 WHOLE = Part()
+MOST_PAGE_CHARS = 30_000
+"""The client puts an answer of more than about 50,000 characters, as JSON, into a file of its own."""
 MOST_CHARS = 1000
 """Of a field of text: longer is no expression that anybody means."""
 
@@ -63,7 +65,7 @@ def read_asked(value: Json) -> Asked:
     return Asked(
         _id(value),
         Part(parse_lines(lines) if lines else None, grep or None, _number(value, "offset", 0, 0)),
-        min(_number(value, "limit", PAGE_CHARS, 1), MAX_PAGE_CHARS),
+        min(_number(value, "limit", PAGE_CHARS, 1), MOST_PAGE_CHARS),
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from client.claude_process import Claude, Lab
 from client.conftest import PLUGIN, Table
 from client.conversation import conversation, results
-from client.messages_api import Block, Body, Reply, Script, bash, call, results_in, say, serve
+from client.messages_api import Block, Body, Reply, Script, call, results_in, say, serve
 from making import SessionFile
 
 pytestmark = pytest.mark.client
@@ -26,11 +26,11 @@ OUTPUT = "".join(f"made part {number} of the whole → ok\n" for number in range
 STASHED = {"pluginConfigs": {"lcc@inline": {"options": {"rules_mode": "stashed"}}}}
 
 
-def session_with_a_build(lab: Lab, output: str = OUTPUT) -> SessionFile:
+def session_with_a_build(lab: Lab, output: str = OUTPUT, tool: str = "Bash") -> SessionFile:
     """A session in the lab's home with one old output of a command, which no file gives back."""
     session = SessionFile(lab.project)
     session.user("Build it.")
-    session.assistant(bash("toolu_make", "make all"))
+    session.assistant(call("toolu_make", tool, command="make all", description="a step of the test"))
     session.result("toolu_make", output)
     for number in range(12):
         session.assistant(say(f"Answer {number}."))
@@ -114,6 +114,23 @@ def test_the_tool_gives_the_bytes_without_a_permission(current_client: Path, lab
     lines = [json.loads(line) for line in kept]
     assert [(line["session"], line["by"]) for line in lines] == [(session_id, "tool")] * 3
     assert max(line["given_bytes"] for line in lines) == lines[0]["of_bytes"] == len(OUTPUT.encode())
+
+
+def test_a_session_that_has_no_shell_has_the_tool(current_client: Path, lab: Lab, table: Table) -> None:
+    """An output of another tool, in a session that never used Bash: it may be stashed, since the tool recalls."""
+    session = session_with_a_build(lab, tool="mcp__build__run")
+    script = Script([
+        Reply(lambda body: [call("toolu_again", RECALL, id=note_in(body))]),
+        Reply([say("I have it again.")]),
+    ])  # fmt: skip
+    with serve(script) as (api, url):
+        with Claude(
+            current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, settings=STASHED, tools="Read"
+        ) as claude:
+            turn = claude.ask("/compact")
+            claude.ask("What did the build say?")
+        table.add("stashed, no Bash in the session", "a note, then the bytes", turn, lab)
+        assert blocks_of_result(api.of("main")[-1].body, "toolu_again") == [OUTPUT]
 
 
 def end_the_daemon(lab: Lab) -> None:

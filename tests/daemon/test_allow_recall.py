@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from daemon.daemon_world import World, wait_until
+from daemon.daemon_world import World
 
 from lcc_daemon.commands.allow_recall import is_one_recall, is_recall_command, is_recall_tool
 
@@ -87,10 +87,11 @@ def test_only_where_the_shell_finds_our_own(world: World) -> None:
         | {"tool_input": {"command": f"lcc recall {ID}"}}
     )
     assert world.client("allow-recall", asked).stdout == b""
+    world.cli("stop")
     started = json.dumps({"session_id": "one", "source": "startup"})
     world.client("session-start", started, CLAUDE_ENV_FILE=str(world.root / "a file's env"))
     assert (world.root / "a file's env").read_text().startswith("export PATH='")
-    assert wait_until((world.runtime / "recall" / "one").exists)
+    assert (world.runtime / "recall" / "one").exists(), "before the daemon is there: the first call may be sooner"
     answer = json.loads(world.client("allow-recall", asked).stdout)["hookSpecificOutput"]
     assert (answer["hookEventName"], answer["permissionDecision"]) == ("PreToolUse", "allow")
     assert world.client("allow-recall", asked, LCC_ALLOW_RECALL="false").stdout == b""

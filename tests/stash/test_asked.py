@@ -9,8 +9,8 @@ import pytest
 
 from lcc.contract.notes import stash_note
 from lcc.log.recalls import Recall, note_recall, recalls_in
-from lcc.recovery.asked import MAX_IMAGE_BYTES, Asked, give, read_asked
-from lcc.recovery.recall import MAX_PAGE_CHARS, Part, RecallError
+from lcc.recovery.asked import MAX_IMAGE_BYTES, MOST_PAGE_CHARS, Asked, give, read_asked
+from lcc.recovery.recall import Part, RecallError
 from lcc.stash import Stash
 from lcc.transcript import Json
 
@@ -26,7 +26,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
         ({"id": f" {ID}\n", "lines": "", "grep": None}, Asked(ID)),
         ({"id": ID, "lines": 120}, Asked(ID, Part((120, 120)))),
         ({"id": ID, "lines": "3-", "grep": "a|b", "offset": "7"}, Asked(ID, Part((3, None), "a|b", 7))),
-        ({"id": ID, "limit": 10**9}, Asked(ID, limit=MAX_PAGE_CHARS)),
+        ({"id": ID, "limit": 10**9}, Asked(ID, limit=MOST_PAGE_CHARS)),
     ],
 )
 def test_what_a_model_may_write(given: Json, asked: Asked) -> None:
