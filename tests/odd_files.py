@@ -40,6 +40,8 @@ def in_place(kind: str, path: Path) -> None:
         os.close(folder)
     elif kind == "a device":
         path.symlink_to("/dev/zero")
+    elif kind == "a link to nowhere":
+        path.symlink_to("/nowhere")
     elif kind == "a terminal":
         path.symlink_to("/dev/tty")
 

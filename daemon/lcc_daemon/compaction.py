@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -143,6 +144,10 @@ def compact_event(event: Event, config: Config, context: EventContext | None = N
         context_tokens=event.context_tokens,
         window_tokens=event.window_tokens,
     )
+    config = replace(config, question=event.instructions)
+    if config.disk_check and not os.path.isdir(event.cwd):
+        # The session's own machine: what it read below a folder that is gone is not there, and proves nothing.
+        config = replace(config, workspace_root=event.cwd)
     made: list[Outcome] = []
 
     def stage(compacted: Compacted) -> None:
@@ -152,7 +157,7 @@ def compact_event(event: Event, config: Config, context: EventContext | None = N
         made[:] = [_plan_for(config, context, compacted, event.window_tokens)]
 
     try:
-        compact(transcript, replace(config, question=event.instructions), ports, rendered=False, stage=stage)
+        compact(transcript, config, ports, rendered=False, stage=stage)
     except CompactionError as error:
         return hand_over(error.reason, str(error))
     except StashFolderError as error:

@@ -209,7 +209,7 @@ def greet(line: "socket.socket", seconds: float = GREETING_WAIT) -> int:
         raise SilentError(line) from None
     except OSError:
         raise AbsentError from None
-    if len(words) < 4 or words[0] != b"lcc":
+    if len(words) < 4 or words[0] != b"lcc" or not words[3].isdigit():
         raise GiveUpError("not-lcc", "what answers at the daemon's socket is not lcc: run lcc-daemon restart")
     if words[1:3] != [b"%d" % PROTOCOL, BUILD.encode()]:
         spoken = name_of(b" ".join(words[1:3]))
@@ -261,8 +261,8 @@ def ask(
             first, _, text = receive(line, HEADER_LIMIT).decode("utf-8", "replace").partition("\n")
             body = receive(line, FRAME_LIMIT)
             status, _, number = first.partition(" ")
-            if status == "wait":
-                arm(min(int(number), 600_000) / 1000)
+            if status == "wait" and number.isdigit():
+                arm(min(int(number[:9]), 600_000) / 1000)
             elif status == "lend":
                 lent = b"\0".join(key + b"=" + env[key] for key in text.encode().split() if key in env and is_lent(key))
                 line.sendall(len(lent).to_bytes(4, "big") + lent)
@@ -270,6 +270,8 @@ def ask(
                 return text, body
             else:
                 reason, _, say = text.partition("\n")
+                if status != "error" or not reason or not say:
+                    raise GiveUpError("bad-answer", "the daemon's answer is none: run lcc-daemon restart")
                 raise GiveUpError(reason, say)
     except (AbsentError, OSError):
         raise GiveUpError("daemon-died", "the daemon ended in the middle: see lcc-daemon logs") from None

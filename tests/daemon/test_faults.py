@@ -38,7 +38,6 @@ from lcc_daemon.background import Background
 from lcc_daemon.logs import WriteBehind
 from lcc_daemon.services import Priority
 from lcc_daemon.workers import Workers
-from lcc_hook.client import BUILD
 
 LOG = logging.getLogger("lcc_daemon.tests")
 
@@ -409,15 +408,6 @@ def test_stop_ends_a_daemon_whose_queue_is_full(world: World) -> None:
     assert not is_running(pid)
 
 
-def test_a_hook_heals_a_daemon_whose_queue_is_full(world: World) -> None:
-    """The same, found by a hook."""
-    pid = world.start()
-    os.kill(pid, signal.SIGSTOP)
-    with full_queue(world):
-        assert world.plan(make_event(world))["action"] == "replace"
-    assert not is_running(pid)
-
-
 def test_a_full_log_fills_nothing_else(world: World) -> None:
     """What cannot be written to the log is lost: it is not printed where it would fill memory."""
     start_with(world, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
@@ -501,47 +491,9 @@ def test_a_home_that_is_no_utf8(world: World) -> None:
     assert "not kept" not in log
 
 
-@pytest.mark.parametrize("content", ["abc def\n", "nan inf nan\n", "9" * 5000, "\x00\xff", "1.5.5 2 3\n"])
-def test_garbage_in_our_small_files_is_nothing(world: World, content: str) -> None:
-    """Whatever stands in them, a daemon starts."""
-    world.runtime.mkdir(mode=0o700)
-    for kind in ("crashes", "pid", "failure", "output", "lock", "start"):
-        (world.runtime / f"d-1-{BUILD}.{kind}").write_text(content)
-    (world.runtime / "plugin-data").write_text(content)
-    assert world.plan(make_event(world))["action"] == "replace"
-
-
-@pytest.mark.parametrize("kinds", [("crashes", "pid", "failure"), ("output",), ("start",), ("lock",)])
-@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/nowhere", path)])
-def test_what_is_no_file_in_the_place_of_ours(
-    world: World, kinds: tuple[str, ...], make: Callable[[Path], None]
-) -> None:
-    """A folder, a pipe, a link: never followed, never waited for; where it stands in the way, it is named."""
-    world.runtime.mkdir(mode=0o700)
-    for kind in kinds:
-        make(world.runtime / f"d-1-{BUILD}.{kind}")
-    began = time.monotonic()
-    plan = world.plan(make_event(world))
-    assert time.monotonic() - began < 20
-    if plan["action"] == "hand-over":
-        assert str(world.runtime) in str(plan["say"])
-        assert "LCC_RUNTIME_DIR" in str(plan["say"])
-
-
 def test_a_fault_log_that_cannot_be_written_is_done_without(world: World) -> None:
     """A folder in its place: no crash, and none is counted."""
     (world.state / "daemon-fault.log").mkdir(parents=True)
     assert world.plan(make_event(world))["action"] == "replace"
     world.cli("restart")
     assert not list(world.runtime.glob("d-*.crashes"))
-
-
-@pytest.mark.parametrize("most", [32, 64, 100])
-def test_few_file_descriptors(world: World, most: int) -> None:
-    """A shell with a small limit starts a daemon that serves."""
-    words = [PYTHON, "-I", "-S", "-E", str(CLIENT), "compact"]
-    done = subprocess.run(
-        words, input=make_event(world), env=world.env, preexec_fn=files(most), capture_output=True, check=False
-    )
-    plan = json.loads(done.stdout)
-    assert plan["action"] == "replace", plan

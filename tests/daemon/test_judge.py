@@ -21,13 +21,6 @@ def test_a_judge_is_asked_with_the_asking_sessions_key(world: World) -> None:
     assert "session-key-77" not in world.log()
 
 
-def test_without_a_key_the_session_is_handed_over(world: World) -> None:
-    """Nothing was judged, and nothing proven on disk was left to remove: the reason is said."""
-    world.start()
-    plan = world.plan(make_event(world), LCC_PROVIDER="jev", LCC_RULES_MODE="lossless")
-    assert (plan["action"], plan["reason"]) == ("hand-over", "degraded")
-
-
 def test_a_judge_that_never_answers_is_left_in_time(world: World) -> None:
     """The pass ends with its time for a judge, which may be longer than the client's own; status answers meanwhile."""
     world.start()

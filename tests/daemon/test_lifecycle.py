@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -140,17 +139,6 @@ def test_a_daemon_that_is_only_slow_is_waited_for_and_not_killed(world: World) -
     door.close()
 
 
-def test_a_hung_daemon_that_cannot_be_identified_is_left_alone(world: World) -> None:
-    """Where the pid file names another process or start, nobody is killed: the call is handed over."""
-    pid = world.start()
-    file = next(world.runtime.glob("d-*.pid"))
-    file.write_text(f"{pid} 1\n")
-    os.kill(pid, signal.SIGSTOP)
-    plan = world.plan(make_event(world))
-    assert (plan["action"], plan["reason"]) == ("hand-over", "unresponsive")
-    assert is_running(pid)
-
-
 def test_many_clients_of_a_hung_daemon_end_it_once(world: World) -> None:
     """Twelve clients find it hung at the same time: one daemon is there afterwards, and all are served."""
     pid = world.start()
@@ -188,42 +176,6 @@ def test_crash_upon_crash_makes_it_stay_down_and_say_so(world: World) -> None:
     assert plan["reason"] == "crashed"
     assert "stays down" in str(plan["say"])
     assert world.start()
-
-
-def test_an_orphan_socket_is_replaced_only_under_the_lock(world: World) -> None:
-    """A socket file that refuses connections is removed by the one who holds the lock."""
-    world.start()
-    path = world.socket_file
-    world.cli("stop")
-    stale = socket.socket(socket.AF_UNIX)
-    stale.bind(str(path))
-    stale.close()
-    assert world.status()["state"] == "not running"
-    assert world.start()
-    assert world.status()["state"] == "running"
-
-
-def test_a_foreign_server_at_our_socket_is_neither_used_nor_removed(world: World) -> None:
-    """Something else answers there: the call is handed over, and the socket stays."""
-    world.start()
-    path = world.socket_file
-    world.cli("stop")
-    server = socket.socket(socket.AF_UNIX)
-    server.bind(str(path))
-    server.listen()
-
-    def talk() -> None:
-        with contextlib.suppress(OSError):  # closed at the test's end
-            while True:
-                line, _ = server.accept()
-                line.sendall(frame(b"HTTP/1.1 200 OK"))
-                line.close()
-
-    threading.Thread(target=talk, daemon=True).start()
-    plan = world.plan(make_event(world))
-    assert (plan["action"], plan["reason"]) == ("hand-over", "not-lcc")
-    assert path.exists()
-    server.close()
 
 
 def test_a_daemon_whose_folder_was_removed_ends_by_itself(world: World) -> None:
@@ -293,16 +245,6 @@ def test_a_runtime_folder_open_to_others_is_refused_with_the_fix(world: World) -
     assert world.runtime.stat().st_mode & 0o777 == 0o770
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_runtime_folder_of_another_user_is_refused(world: World) -> None:
-    """A folder that belongs to somebody else is not used."""
-    world.runtime.mkdir(mode=0o700)
-    os.chown(world.runtime, 65534, 65534)
-    plan = world.plan(make_event(world))
-    assert plan["reason"] == "runtime-folder"
-    assert "belongs to user 65534" in str(plan["say"])
-
-
 @pytest.mark.parametrize("kind", ["link", "file"])
 def test_a_runtime_folder_that_is_none_is_refused(world: World, kind: str) -> None:
     """A link is not followed, and a file is no folder."""
@@ -347,15 +289,6 @@ def test_missing_parents_of_the_runtime_folder_are_made_private(world: World) ->
         assert home.stat().st_mode & 0o777 == 0o755
     finally:
         world.cli("stop", LCC_RUNTIME_DIR="-")
-
-
-def test_a_start_that_hangs_is_left_in_time(world: World) -> None:
-    """A child that never reports: the client gives up within its budget and hands over."""
-    hanging = world.root / "python"
-    hanging.write_text("#!/bin/sh\nexec sleep 5\n")
-    hanging.chmod(0o755)
-    plan = world.plan(make_event(world), LCC_PYTHON=str(hanging), LCC_START_BUDGET_MS="700")
-    assert (plan["action"], plan["reason"]) == ("hand-over", "out-of-time")
 
 
 def test_a_daemon_of_another_build_is_refused_with_the_reason(world: World) -> None:
