@@ -146,7 +146,12 @@ def _removals(calls: Sequence[Listed]) -> Table:
 
 def _what_and_back(call: Listed) -> str:
     back, what = call.back or "", call.subject
-    return back if not what or what in back else f"{one_line(what, _SUBJECT_CHARS)}: {back}"
+    said = back if not what or what in back else f"{one_line(what, _SUBJECT_CHARS)}: {back}"
+    return said + _need(call)
+
+
+def _need(call: Listed) -> str:
+    return f" ({call.why})" if call.why else ""
 
 
 def _kept(calls: Sequence[Listed]) -> Table:
@@ -155,7 +160,7 @@ def _kept(calls: Sequence[Listed]) -> Table:
             count(call.chars_before),
             call.tool,
             call.id,
-            f"{call.subject}: {call.because}" if call.subject else call.because,
+            (f"{call.subject}: {call.because}" if call.subject else call.because) + _need(call),
         )
         for call in calls
     )

@@ -146,6 +146,8 @@ class PartRecord(TypedDict):
     reason: str
     chars: Count
     chars_after: Count
+    points: NotRequired[float]
+    why: NotRequired[str]
     kept_at: NotRequired[str]
     note: NotRequired[str]
     recover: NotRequired[FileRecovery | CommandRecovery | StashRecovery]

@@ -54,6 +54,8 @@ class Listed(NamedTuple):
     chars_after: int
     back: str | None
     """How its bytes are had back; None where nothing was removed."""
+    why: str | None
+    """How likely it is needed again, in words, behind its points; None where that was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,15 @@ def way_back(record: Record) -> str | None:
     lines = recover["lines"]
     span = f", lines {lines[0]}-{lines[-1]}" if lines else ""
     return f"read {recover['path']}{span}"
+
+
+def need_words(record: Record) -> str | None:
+    """What spoke for and against the result's being needed again: "-0.8 points: file read, read again later"."""
+    points, why = record["points"], record["why"]
+    if points is None:
+        return None
+    said = f"{points:+.2f} points"
+    return f"{said}: {why}" if why else said
 
 
 def cache_words(cost: CacheCostRecord | None) -> str | None:
@@ -208,6 +219,7 @@ def _listed(record: Record) -> Listed:
         chars_before=_chars(record),
         chars_after=_chars_after(record),
         back=way_back(record),
+        why=need_words(record),
     )
 
 

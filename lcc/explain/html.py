@@ -17,7 +17,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from lcc.contract.reasons import detail, family, in_words
-from lcc.explain.grouped import Group, cache_words, check_words, explain, one_line, way_back
+from lcc.explain.grouped import Group, cache_words, check_words, explain, need_words, one_line, way_back
 from lcc.explain.rounds import rounds_data
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def _call(record: Record, names: dict[str, int]) -> Json:
         "after": record["chars_after"],
         "note": record["note"] if record["decision"] == "dedupe" or record["decision"] == "replace" else None,
         "back": way_back(record),
+        "why": need_words(record),
         "kept_at": record["kept_at"] if record["decision"] == "dedupe" else None,
         "message": record["message_index"],
     }

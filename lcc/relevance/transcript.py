@@ -20,6 +20,7 @@ from lcc.contract.reasons import DUPLICATE_TOOL_USE_ID, KEEP_DISK_CHANGED_BEFORE
 from lcc.contract.record import Record, Removed, add_inputs, decision_record, parts_record, pointer_record
 from lcc.contract.report import PassFacts, Report, RootSource, RungRecord, build_report
 from lcc.contract.request import TranscriptCompactionRequest
+from lcc.relevance.choice import Scored
 from lcc.relevance.evidence.disk import changed_files
 from lcc.relevance.evidence.guards import GuardFacts, guards_of
 from lcc.relevance.evidence.stranded import Followed, with_stranded_notes_followed
@@ -43,6 +44,7 @@ from lcc.transcript import (
     parse_payload,
 )
 from lcc.transcript.collector import without_collector
+from lcc.transcript.model import part_id
 
 T = TypeVar("T")
 
@@ -214,9 +216,8 @@ def _records(
             record = pointer_record(pair, decision, _removed(pair, decision, ascii_only))
         else:
             record = decision_record(pair, decision)
-        scored = outcome.scored.get(pair.use.id)
-        if scored is not None:
-            record["points"], record["why"] = round(scored.need.points, 3), why(scored.need)
+        if outcome.scored:
+            _add_points(record, pair, decisions, outcome.scored)
         notes = inputs.get(pair.use.id)
         if notes:
             add_inputs(record, pair, notes)
@@ -224,6 +225,24 @@ def _records(
     if session.transcript.duplicates:
         for pair in _duplicate_pairs(session.transcript):
             yield decision_record(pair, DUPLICATE)
+
+
+def _add_points(record: Record, pair: Pair, decisions: Mapping[str, Decision], scored: Mapping[str, Scored]) -> None:
+    """How likely the result is needed again: that of the text that the record is of, and of each part beside it."""
+    texts = [text for text in pair.texts() if text.text_id in scored]
+    if not texts:
+        return
+    went = [text for text in texts if isinstance(decisions.get(text.text_id), Pointer)]
+    largest = max(went or texts, key=lambda text: len(text.result.text))
+    record["points"], record["why"] = _in_points(scored[largest.text_id])
+    for part in record.get("parts", ()):
+        found = scored.get(part_id(pair.use.id, part["part"]))
+        if found is not None:
+            part["points"], part["why"] = _in_points(found)
+
+
+def _in_points(scored: Scored) -> tuple[float, str]:
+    return round(scored.need.points, 3), why(scored.need)
 
 
 def _rung_record(rung: Rung) -> RungRecord:

@@ -16,6 +16,7 @@ from lcc.contract.reasons import REASONS, SUPERSEDED_BY_LATER_CALL, Reason, fami
 from lcc.contract.report import CacheCostRecord
 from lcc.contract.report_reader import ReportError, read_report
 from lcc.explain.grouped import cache_words, explain, way_back
+from lcc.explain.html import page
 
 SNAPSHOT = Path(__file__).parent / "explanation.txt"
 HOSTILE = "\x1b[2J\x07<script>alert(1)</script>\u202e[bold]\nnew line"
@@ -70,6 +71,25 @@ def test_largest_removals_and_what_could_not_be_freed_are_listed(world: World) -
     assert [call["id"] for call in found["largest_removals"]] == ["toolu_2"]
     assert [call["id"] for call in found["largest_kept"]] == ["toolu_8"]
     assert found["largest_kept"][0]["because"] == "the file on disk no longer holds exactly this output"
+
+
+def test_what_the_score_says_of_a_call_is_told(world: World) -> None:
+    """Its points and what they are made of, in one line, of what went and of what stayed."""
+    report = report_of(ONE_OF_EACH)
+    gone, kept = report["decisions"][3], report["decisions"][8]
+    gone["points"], gone["why"] = -0.75, "test or build output, a turn ago"
+    kept["points"], kept["why"] = 1.25, "file read, holds words that stand nowhere else"
+    name = write(world, report)
+
+    told = json.loads(world.lcc("explain", name, "--json").out)
+
+    removed = {call["id"]: call["why"] for call in told["largest_removals"]}
+    assert removed["toolu_4"] == "-0.75 points: test or build output, a turn ago"
+    assert removed["toolu_2"] is None
+    text = " ".join(world.lcc("explain", name).text.split())
+    assert "(-0.75 points: test or build output, a turn ago)" in text
+    assert "(+1.25 points: file read, holds words that stand nowhere else)" in text
+    assert "-0.75 points: test or build output, a turn ago" in page(read_report(json.dumps(report).encode()))
 
 
 def test_json_is_for_programs(world: World) -> None:

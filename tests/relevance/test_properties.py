@@ -201,6 +201,10 @@ def check_report(passes: Passes, given: list[Message]) -> None:
             assert (part["chars"], part["chars_after"]) == (len(old.text), len(after[old.id].text))
             assert part["decision"] == "keep" or after[old.id].text.startswith(part["note"])
         assert len(record.get("parts", texts)) == len(texts)
+        for went in (record, *record.get("parts", ())):
+            if went.get("recoverability_check") == "stash":
+                assert went["why"]
+                assert went["points"] is not None
     assert report["lossless_violations"] == []
     assert report["degraded"] is False
 

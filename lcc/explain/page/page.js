@@ -239,6 +239,7 @@
     add("Size", removed ? `${n(call.before)} characters before, ${n(call.after)} after: ${n(removed)} freed` : `${n(call.before)} characters`);
     add("Fate", make("dd", {}, make("span", { class: "fate" }, dot(call.fate), fates[call.fate])));
     add("Because", make("dd", {}, reasons[call.reason].because, " ", make("code", {}, call.detail ? `${reasons[call.reason].name}:${call.detail}` : reasons[call.reason].name)));
+    add("Needed again", call.why);
     add("To have it back", wayBack(call));
     add("Note", call.note && make("dd", {}, make("code", {}, call.note)));
     add("Call", make("dd", {}, make("code", {}, call.id), call.message === null ? "" : ` in message ${n(call.message + 1)}`));
