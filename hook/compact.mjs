@@ -16,7 +16,7 @@ import {
   tidy,
 } from "./messages.mjs";
 import { hasRecall } from "./recall.mjs";
-import { Answered, hasRoom, mayStay, used } from "./room.mjs";
+import { Answered, hasRoom, isOwnWill, mayStay, used } from "./room.mjs";
 
 const VERSION = 1;
 const TRIGGERS = ["manual", "auto", "plugin"];
@@ -33,7 +33,7 @@ async function askForPlan($, event, options, session, messages, context) {
   const answer = await run($, "client.py", ["compact", "--plugin-root", root], {
     v: VERSION,
     trigger: event.trigger,
-    instructions: event.instructions ?? null,
+    instructions: isOwnWill(event) ? null : (event.instructions ?? null),
     session_id: session.id,
     cwd: session.cwd,
     transcript_path: session.transcript,
@@ -97,7 +97,9 @@ async function decide($, event, options) {
   // A sub-agent's context is another one than the session's, which is what the client gives figures of.
   const context = event.agentId ? undefined : await contextOf($);
   if (context) await noteFigures($, { context });
-  if (!isExpected(event.messages)) return { why: "messages of a shape that this version does not know" };
+  if (!isExpected(event.messages)) {
+    return { why: "messages of a shape that this version does not know", stays: isOwnWill(event) };
+  }
   const loop = `${id} ${event.agentId ?? ""}`;
   const point = pointOf(tidy(event.messages));
   const stays = mayStay(event, context);
@@ -110,7 +112,7 @@ async function decide($, event, options) {
     if (!isAgain) return await compact($, event, options, id, loop, context);
   } catch (error) {
     why = error.message;
-    if (!(error instanceof Reluctance)) return { why, context };
+    if (!(error instanceof Reluctance)) return { why, context, stays: isOwnWill(event) };
     if (stays) answered.skipped(loop, point, why, context, Date.now());
   }
   return { why, context, stays, isAgain };

@@ -16,12 +16,18 @@ export const hasRoom = (context) =>
     ? context.tokens < NEARLY_FULL * context.window && context.window - context.tokens >= LEAST_ROOM
     : undefined;
 
+/** How instructions begin with which this plugin asks for a compaction by its own will. */
+export const OWN_WILL = "[lcc]";
+
+/** Whether this plugin itself asks: then nothing is ever summarised for it, whatever happens. */
+export const isOwnWill = ({ instructions }) => instructions?.startsWith(OWN_WILL) === true;
+
 /**
  * Whether a session that cannot be compacted well may stay as it is: nobody asked for a summary (one word of
  * instructions does), and there is room. Where the client does not say, there is none if it asks by itself (auto).
  */
 export const mayStay = ({ trigger, instructions }, context) =>
-  !instructions?.trim() && (hasRoom(context) ?? trigger !== "auto");
+  isOwnWill({ instructions }) || (!instructions?.trim() && (hasRoom(context) ?? trigger !== "auto"));
 
 const thousands = (tokens) => (tokens < 10_000 ? `${tokens}` : `${Math.round(tokens / 1000)}k`);
 const share = ({ tokens, window }) => `${Math.round((100 * tokens) / window)} %`;

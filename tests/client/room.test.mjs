@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Answered, GROWTH, SKIP_LIFE_MS, cameDown, hasRoom, mayStay, used } from "../../hook/room.mjs";
+import { Answered, GROWTH, OWN_WILL, SKIP_LIFE_MS, cameDown, hasRoom, mayStay, used } from "../../hook/room.mjs";
 
 const at = (tokens, window = 200_000) => ({ tokens, window });
 const MANUAL = { trigger: "manual" };
@@ -26,6 +26,7 @@ for (const [name, event, context, stays] of [
   ["by hand, with empty instructions", { ...MANUAL, instructions: " " }, at(80_000), true],
   ["by hand, where the client does not say", MANUAL, undefined, true],
   ["by hand, with a word of instructions", { ...MANUAL, instructions: "yes" }, at(80_000), false],
+  ["by this plugin's own will, nearly full", { ...MANUAL, instructions: `${OWN_WILL} cold` }, at(190_000), true],
   ["by hand, nearly full", MANUAL, at(170_000), false],
   ["by the client itself, with room", AUTO, at(80_000), true],
   ["by the client itself, nearly full", AUTO, at(167_000), false],

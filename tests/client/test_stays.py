@@ -228,3 +228,26 @@ def test_where_the_last_one_left_too_little_room_the_summary_runs(current_client
     assert " less text, 170k (85 %) to ~" in replaced
     assert figures == f"lcc: the context is at 165k of 200k tokens (83 %); {AFTER} 170k (85 %)"
     assert handed_over.startswith(f"{HANDED_OVER}the last compaction left too little room: 165k of 200k tokens")
+
+
+@pytest.mark.parametrize("trouble", ["too little", "no session file"])
+def test_what_the_plugin_asks_for_by_itself_never_ends_in_a_summary(
+    current_client: Path, lab: Lab, table: Table, trouble: str
+) -> None:
+    """Instructions with our own mark, nearly full: too little to gain, or something wrong. All stays as it is."""
+    session = session_with(lab, {"kind": "progress", "content": "?"})
+    settings = {"pluginConfigs": {"lcc@inline": {"options": {"min_reduction": 0.999}}}}
+    with (
+        serve(Script([Reply([say("Here.")], **FULL), Reply([say("There.")], **FULL)])) as (api, url),
+        Claude(current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, settings=settings) as claude,
+    ):
+        claude.ask("Fill it.")
+        if trouble == "no session file":
+            lab.transcript(session.id).rename(lab.root / "gone.jsonl")
+        turn = claude.ask("/compact [lcc] before the wall")
+        claude.ask("Are you there?")
+    table.add(f"by the plugin's own will, nearly full, {trouble}", "everything as it was", turn, lab)
+    told = text_of(turn).partition(NOT_COMPACTED)[2]
+    assert told.startswith("only 9") is (trouble == "too little")
+    assert "950k of 1000k tokens in use" in told
+    assert (api.kinds(), is_whole(api)) == ("main main", True)
