@@ -18,6 +18,7 @@ import orjson
 from lcc.contract.report import Report
 from lcc.private_files import open_regular
 from lcc.tokens import Calibration, TokenCache, TokenEstimator, calibrate, context_tokens, counter, usage_steps
+from lcc.tokens.thinking import kept_thinking
 from lcc.transcript import Edits, Json, Message, Transcript, value_in
 
 TAIL_BYTES = 2_000_000
@@ -40,6 +41,8 @@ class Measured(NamedTuple):
 
     model: str | None
     calibration: Calibration
+    thinking: int = 0
+    """Tokens of thinking that its context holds: a replacement has none."""
 
 
 class TokenBook:
@@ -57,12 +60,18 @@ class TokenBook:
         model = next((model for model in map(_model, reversed(documents)) if model), None)
         counts = counter(model)
         calibration = calibrate(usage_steps(documents), counts)
+        self._keep(session_id, Measured(model, calibration))
+        self._cache.warm(_texts(transcript.messages, give_way), counts)
+        tokens = TokenEstimator(self._cache, calibration, model)
+        thinking = sum(kept_thinking(_since_compaction(documents), tokens))
+        self._keep(session_id, Measured(model, calibration, thinking))
+
+    def _keep(self, session_id: str, measured: Measured) -> None:
         with self._guard:
             self._sessions.pop(session_id, None)
-            self._sessions[session_id] = Measured(model, calibration)
+            self._sessions[session_id] = measured
             while len(self._sessions) > SESSIONS_KEPT:
                 del self._sessions[next(iter(self._sessions))]
-        self._cache.warm(_texts(transcript.messages, give_way), counts)
 
     def figures(
         self, session_id: str, real: int | None, transcript: Transcript, edits: Edits, report: Report
@@ -71,7 +80,7 @@ class TokenBook:
         with self._guard:
             known = self._sessions.get(session_id, Measured(None, Calibration()))
         tokens = TokenEstimator(self._cache, known.calibration, known.model)
-        removed = 0
+        removed = known.thinking
         for message in transcript.messages:
             for result in message.tool_results:
                 new = edits.texts.get(result.tool_use_id)
@@ -87,6 +96,12 @@ class TokenBook:
         # that of the pass's own estimate, which is of the text alone.
         least = round(real * after / before) if before else real
         return Figures(real, min(real, max(real - removed, least)), True)
+
+
+def _since_compaction(documents: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The documents behind the last compaction: what stood before it is not in the context any more."""
+    places = (at for at, document in enumerate(documents) if document.get("subtype") == "compact_boundary")
+    return documents[max(places, default=-1) + 1 :]
 
 
 def newest_context(file: Path) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -41,7 +42,9 @@ class Progress:
         if self._done.wait(_QUIET_SECONDS):
             return
         while not self._done.wait(_STEP_SECONDS):
-            sys.stderr.write(f"{_CLEAR}lcc: {self.doing} … {time.monotonic() - started:.0f} s")
+            line = f"lcc: {self.doing} … {time.monotonic() - started:.0f} s"
+            # A line that the terminal folds could not be taken away again.
+            sys.stderr.write(_CLEAR + line[: shutil.get_terminal_size().columns - 1])
             sys.stderr.flush()
         sys.stderr.write(_CLEAR)
         sys.stderr.flush()

@@ -56,3 +56,12 @@ def test_a_pipe_never_sees_it() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=True)
 
     assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+def test_a_long_name_is_no_second_line() -> None:
+    """What the terminal folds could not be cleared; the shown line ends before its edge."""
+    shown = on_a_terminal(SCRIPT.replace("reading x.jsonl", "reading " + "x" * 300))
+
+    lines = [part.rstrip("\r") for part in shown.split("\x1b[K")]
+    assert max(map(len, lines)) < 80
+    assert any("xxx" in line for line in lines)
