@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 LABEL = 16
 _LEVELS = "▁▂▃▄▅▆▇█"
 _MARK = "│"
-_ROUNDS_SHOWN = 5
+ROUNDS_SHOWN = 5
 _WIDEST = 80
 
 
-def rounds_lines(found: Savings, recalled: Sequence[Recall], width: int) -> Iterator[Text]:
-    """The lines, none longer than ``width`` where that is 60 or more. ``recalled`` is since the last compaction."""
+def rounds_lines(found: Savings, recalled: Sequence[Recall], width: int, most: int = ROUNDS_SHOWN) -> Iterator[Text]:
+    """The lines, none longer than ``width`` where that is 80 or more, of the newest ``most`` rounds.
+
+    ``recalled`` is what was had back since the last compaction.
+    """
     if not found.requests:
         return
     yield from _over_time(found, min(width, _WIDEST + 40) - LABEL)
-    skipped = max(0, len(found.rounds) - _ROUNDS_SHOWN)
+    skipped = max(0, len(found.rounds) - most)
     if skipped:
-        yield _line("", f"{skipped} earlier rounds are in --json", "dim")
+        yield _line("", f"{_number(skipped, 'earlier round')}: see --json", "dim")
     for at, each in enumerate(found.rounds[skipped:], skipped):
         yield from _round(at, each)
     if len(found.rounds) > 1:

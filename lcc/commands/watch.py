@@ -15,6 +15,8 @@ from lcc.commands.flags import Given, takes_options
 from lcc.commands.progress import progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Group
     from rich.text import Text
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 _BAR = 40
 _SHORTEST_BAR = 8
+_FULL_TO_SHORT = ((5, 5), (3, 3), (1, 2), (0, 2), (0, 1))
+"""How many of the largest results and of the rounds are shown, from plenty of room to little."""
 _MODE_WORDS = {"recoverable": "from disk", "stashed": "with the stash", "auto": "by the ladder"}
 _PLAIN_WIDTH = 100
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -123,14 +127,14 @@ def _follow(watched: Watched) -> None:
     with progress("measuring the session"):
         found = watched.measure()
     changed = time.monotonic()
-    shown = layout(found, watched.path, _width())
+    shown = layout(found, watched.path, *_screen())
     with Live(_framed(shown, changed), console=console(sys.stdout), auto_refresh=False, transient=False) as live:
         try:
             while True:
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
                 if _poll(watched):
                     changed = time.monotonic()
-                    shown = layout(watched.measure(), watched.path, _width())
+                    shown = layout(watched.measure(), watched.path, *_screen())
                 live.update(_framed(shown, changed), refresh=True)
         except KeyboardInterrupt:
             return
@@ -143,6 +147,14 @@ def _width() -> int:
     return console(sys.stdout).width if sys.stdout.isatty() else _PLAIN_WIDTH
 
 
+def _screen() -> tuple[int, int]:
+    """The terminal's columns, and the lines that can be shown above the one that says when it changed."""
+    from lcc.commands.text import console
+
+    size = console(sys.stdout).size
+    return size.width, size.height - 2
+
+
 def _framed(lines: list[Text], changed: float) -> Group:
     from rich.console import Group
 
@@ -152,9 +164,25 @@ def _framed(lines: list[Text], changed: float) -> Group:
     return Group(*lines, cell(f"last change {seconds:.0f} s ago; Ctrl-C ends this", "dim"))
 
 
-def layout(found: Measured, path: Path, width: int) -> list[Text]:
-    """The lines that are shown, for one look, on a terminal of ``width`` columns."""
-    from lcc.commands.rounds_text import LABEL, rounds_lines
+def layout(found: Measured, path: Path, width: int, height: int | None = None) -> list[Text]:
+    """The lines that are shown, for one look, on a terminal of ``width`` columns.
+
+    Where they must fit into ``height`` lines, fewer of the largest results and of the rounds are among them.
+    """
+    from lcc.commands.rounds_text import rounds_lines
+
+    head = _head(found, path, width)
+    lines: list[Text] = []
+    for results, rounds in _FULL_TO_SHORT:
+        lines = [*head, *_largest(found, results), *rounds_lines(found.savings, found.recalled, width, rounds)]
+        if height is None or len(lines) <= height:
+            break
+    return lines
+
+
+def _head(found: Measured, path: Path, width: int) -> list[Text]:
+    """Which session it is, how full its context is, and what could go."""
+    from lcc.commands.rounds_text import LABEL
     from lcc.commands.text import cell, count
 
     version = f"  Claude Code {found.client_version}" if found.client_version else ""
@@ -173,11 +201,17 @@ def layout(found: Measured, path: Path, width: int) -> list[Text]:
         for label, words, part, style in bars
     ]
     lines.append(cell(f"{_number(found.messages, 'message')}, {_number(found.calls, 'call')} with a result", "dim"))
-    for call in found.largest:
+    return lines
+
+
+def _largest(found: Measured, most: int) -> Iterator[Text]:
+    """The largest results that could go."""
+    from lcc.commands.text import cell, count
+
+    for call in found.largest[:most]:
         subject = _below(found.cwd, call.subject or call.id)
         freed = f"{count(call.chars_before - call.chars_after):>14}  "
-        lines.append(_assembled(freed, cell(call.tool), cell(f"  {subject}", "dim")))
-    return [*lines, *rounds_lines(found.savings, found.recalled, width)]
+        yield _assembled(freed, cell(call.tool), cell(f"  {subject}", "dim"))
 
 
 def _assembled(*parts: Text | str) -> Text:

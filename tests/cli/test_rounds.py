@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,8 +11,14 @@ from cli.cli_world import World
 from cli.rounds_session import FREED, SESSION, cost_by_hand, saved_by_hand, write_session
 from cli.test_narrow import on_a_terminal
 
+from lcc.commands.rounds_text import rounds_lines
+from lcc.commands.watch import layout
+from lcc.contract.options import PassOptions
 from lcc.log.recalls import Recall, note_recall, recalls_path
 from lcc.sessions.listing import folder_name
+from lcc.sessions.watch import Watched
+from lcc.tokens.requests import Boundary, Request, Spending
+from lcc.tokens.savings import Savings, savings
 
 
 def test_watch_tells_every_round(world: World) -> None:
@@ -68,6 +75,36 @@ def test_nothing_is_cut_or_folded(world: World, columns: int) -> None:
     labels = [line[:16].strip() for line in lines if line[:1] not in ("", " ")]
     wanted = ["over time", "start", "compaction", "had back", "next", "input cost", "without lcc", "saved"]
     assert labels[-len(wanted) :] == wanted
+
+
+def many_rounds(rounds: int) -> Savings:
+    """As many compactions, each from 100,000 tokens to 40,000, and two requests after each."""
+    row = [Request("m", "claude", None, None, 0, False, 0, size, 0, 0, 1) for size in (40_000, 100_000)]
+    boundaries = tuple(Boundary(2 * at, None, summary=False) for at in range(1, rounds + 1))
+    return savings(Spending(tuple(row * (rounds + 1)), (), boundaries, ()))
+
+
+def test_of_many_rounds_the_newest_are_shown() -> None:
+    """How many came before is said."""
+    lines = [line.plain for line in rounds_lines(many_rounds(20), (), 80, 3)]
+
+    assert sum(line.startswith("compaction") for line in lines) == 3
+    assert sum("18 earlier rounds" in line for line in lines) == 1
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("height", [60, 22, 18])
+def test_a_low_terminal_shows_what_fits(world: World, height: int) -> None:
+    """The largest results and the oldest rounds go first; the sums stay."""
+    watched = Watched(world.session, PassOptions(provider="rules"))
+    watched.poll()
+    measured = replace(watched.measure(), savings=many_rounds(20))
+
+    lines = [line.plain for line in layout(measured, world.session, 80, height)]
+
+    assert len(lines) <= height
+    assert any(line.startswith("saved") for line in lines)
+    assert any(line.startswith("compaction") for line in lines)
 
 
 def in_its_project(world: World, name: str, session: str) -> None:
