@@ -20,7 +20,7 @@ const TOOL = {
       lines: { type: "string", description: 'Only these lines, counted from 1: "120-180", "120-" or "120".' },
       grep: {
         type: "string",
-        description: "Only lines that match this regular expression, each as number:line.",
+        description: "Only lines that hold this text or match this regular expression, each as number:line.",
       },
       offset: { type: "integer", description: "Begin at this character; the previous page named it." },
       limit: { type: "integer", description: "Characters at most: 16000 if not given, never over 30000." },

@@ -21,7 +21,10 @@ _FILE = re.compile(
     r"\[removed: re-read (.+?)(?: \(lines (\d+)-(\d+)\))?(?: \(cwd (.+)\))? to recover"
     r"(?:; content verified on disk at compaction time)?\]"
 )
-_STASH = re.compile(r"\[removed: \d+ tokens · lcc recall ([0-9a-f]{12,64})\](?:\n\[it holds: (\S+(?: \S+)*)\])?")
+_STASH = re.compile(
+    r"\[removed: \d+ tokens · lcc recall ([0-9a-f]{12,64})\]"
+    r"(?:\n\[it holds(?: \d+ lines)?(?:: (\S+(?: \S+)*))?\])?"
+)
 _COMMAND = re.compile(r"\[removed: re-run `(.+)`.* to recover\]")
 _ROW = re.compile(r"\s*(\d+)(\t|→)(.*)", re.DOTALL)
 _HEADER = re.compile(r"(?:(?:Chunk ID|Wall time|Original token count|Process exited|Exit code)\b[^\n]*\n)+Output:\n")

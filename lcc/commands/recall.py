@@ -29,7 +29,11 @@ def recall(
     ] = None,
     grep: Annotated[
         str | None,
-        typer.Option("--grep", metavar="REGEX", help="Only the lines that match, each with its number."),
+        typer.Option(
+            "--grep",
+            metavar="TEXT",
+            help="Only the lines that hold this text or match this expression, numbered.",
+        ),
     ] = None,
     offset: Annotated[
         int, typer.Option("--offset", min=0, help="Begin at this character; the last page named the next one.")

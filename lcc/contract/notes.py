@@ -24,7 +24,11 @@ _NOTE = re.compile(
     r"|\[removed: re-run `(?P<command>[^`\n]+)` to recover\]"
     r"|\[removed: (?P<tokens>[0-9]+) tokens · lcc recall (?P<sha>[0-9a-f]{12,64})\]"
 )
-_EXCERPT = re.compile(r"\[it holds: (?P<tokens>[^\s\[\]]+(?: [^\s\[\]]+)*)\]")
+_EXCERPT = re.compile(
+    r"\[it holds(?!\])(?: (?P<lines>[1-9][0-9]{0,11}) lines)?(?:: (?P<tokens>[^\s\[\]]+(?: [^\s\[\]]+)*))?\]"
+)
+MANY_LINES = 40
+"""From this many lines on a note says how many the output has, so that a part of it can be asked for."""
 _TOKEN = re.compile(r"[^\s\[\]]+")
 _ID_ONLY = re.compile(_ID)
 _ENDS_LIKE_LINES = re.compile(r" \(lines [0-9]+-[0-9]+\)\Z")
@@ -46,6 +50,8 @@ class Note(NamedTuple):
     """The note as it stands, with its excerpt."""
     excerpt: tuple[str, ...] = ()
     """Tokens of the removed output, word for word, that stand behind a note of the stash."""
+    line_count: int | None = None
+    """How many lines the removed output has, where the note of the stash says it."""
 
 
 def identical_note(text_id: str) -> str | None:
@@ -76,13 +82,21 @@ def stash_note(tokens: int, sha256: str, digits: int = 12) -> str:
     return f"[removed: {tokens} tokens · lcc recall {sha256[:digits]}]"
 
 
-def excerpt_line(tokens: Sequence[str]) -> str:
-    """What stands behind a note of the stash: a line break and the tokens; "" without any that can be written.
+def excerpt_line(tokens: Sequence[str], lines: int = 0) -> str:
+    """What stands behind a note of the stash: how many lines the output has, where they are many, and the tokens.
 
-    A token with a blank or a square bracket in it, or that cannot be printed, cannot be written.
+    "" where there is neither. A token with a blank or a square bracket in it, or that cannot be printed, cannot be
+    written.
     """
     fit = [token for token in tokens if token and _TOKEN.fullmatch(token) and token.isprintable()]
-    return f"\n[it holds: {' '.join(fit)}]" if fit else ""
+    counted = f" {lines} lines" if lines >= MANY_LINES else ""
+    words = f": {' '.join(fit)}" if fit else ""
+    return f"\n[it holds{counted}{words}]" if counted or words else ""
+
+
+def count_lines(text: str) -> int:
+    """The lines of an output, each ended by LF or by the end."""
+    return text.count("\n") + (not text.endswith("\n"))
 
 
 def trim_note(dropped: int, tool: str) -> str:
@@ -107,7 +121,10 @@ def find_note(text: str) -> Note | None:
     note = _note_of(match, head)
     if excerpt is None:
         return note
-    return note._replace(text=text, excerpt=tuple(excerpt["tokens"].split(" "))) if note.kind == "stash" else None
+    if note.kind != "stash":
+        return None
+    tokens = tuple(excerpt["tokens"].split(" ")) if excerpt["tokens"] else ()
+    return note._replace(text=text, excerpt=tokens, line_count=int(excerpt["lines"]) if excerpt["lines"] else None)
 
 
 def _is_left_behind(text: str, position: int) -> bool:

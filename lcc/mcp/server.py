@@ -108,7 +108,10 @@ def recall(
     ] = None,
     grep: Annotated[
         str | None,
-        Field(description="Only the lines that match this regular expression, each as number:line.", max_length=1000),
+        Field(
+            description="Only the lines that hold this text or match this expression, as number:line.",
+            max_length=1000,
+        ),
     ] = None,
     offset: Annotated[int, Field(description="Begin at this character; the previous page named it.", ge=0)] = 0,
     limit: Annotated[int, Field(description="Characters to return at most.", ge=1, le=MAX_PAGE_CHARS)] = PAGE_CHARS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lcc.contract.notes import find_note
+from lcc.contract.notes import count_lines, find_note
 from lcc.recovery.recall import PAGE_CHARS, Part, RecallError, page_of, parse_lines, recall
 from lcc.stash import Stash, StashError, bytes_of_text
 from lcc.transcript import Json
@@ -88,7 +88,8 @@ def give(stash: Stash, asked: Asked) -> Given:
     page = page_of(found.text, asked.part, asked.limit)
     about = ""
     if page.next is not None:
-        about = f"[characters {page.start}-{page.end} of {page.total}; for the next page add offset={page.next}]"
+        lines = f", {count_lines(found.text)} lines" if asked.is_whole else ""
+        about = f"[characters {page.start}-{page.end} of {page.total}{lines}; for the next page add offset={page.next}]"
     elif page.start:
         about = f"[characters {page.start}-{page.end} of {page.total}; this is the end]"
     return Given(found.sha256, size, page.text, about)

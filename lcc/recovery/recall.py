@@ -44,7 +44,7 @@ class Part(NamedTuple):
     lines: tuple[int, int | None] | None = None
     """First and last line, both included; None for the last: to the end."""
     grep: str | None = None
-    """A regular expression; the lines that it matches are shown as ``<number>:<line>``."""
+    """A text or a regular expression; the lines that hold it are shown as ``<number>:<line>``."""
     offset: int = 0
     """In characters of the narrowed-down text, from 0."""
 
@@ -129,13 +129,20 @@ def _narrow(text: str, part: Part) -> str:
 
 
 def _matching(lines: list[str], pattern: str) -> list[int]:
-    """The indexes of the lines that hold ``pattern``."""
+    """The indexes of the lines that match ``pattern``; where none does, of those that hold it letter by letter."""
+    holding = [index for index, line in enumerate(lines) if pattern in line]
     if not _META & set(pattern):
-        return [index for index, line in enumerate(lines) if pattern in line]
+        return holding
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise RecallError(f"{pattern!r} is no regular expression ({error}); escape what is meant literally") from None
+        if holding:
+            return holding
+        raise RecallError(f"{pattern!r} stands in no line, and is no regular expression ({error})") from None
+    return _matching_expression(lines, pattern) or holding
+
+
+def _matching_expression(lines: list[str], pattern: str) -> list[int]:
     command = [sys.executable, "-I", "-S", "-c", _SEARCH, pattern]
     try:
         found = subprocess.run(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from lcc.contract import reasons as why
-from lcc.contract.notes import excerpt_line
+from lcc.contract.notes import count_lines, excerpt_line
 from lcc.contract.reasons import Reason
 from lcc.relevance.need import LEAST_SAVED, LIMIT, Need, need_key, needs_of
 from lcc.relevance.reading.calls import FileRead, Kind, kind_of
@@ -90,7 +90,8 @@ def choose(
     saved: dict[str, int] = {}
     scored: dict[str, Scored] = {}
     for text_id, need in needs_of(messages, pairs, candidates, kept, reads, failed).items():
-        saved[text_id] = len(candidates[text_id].result.text) - _NOTE_CHARS - len(excerpt_line(need.excerpt))
+        text = candidates[text_id].result.text
+        saved[text_id] = len(text) - _NOTE_CHARS - len(excerpt_line(need.excerpt, count_lines(text)))
         scored[text_id] = Scored(need, need_key(need.points, max(saved[text_id], 0), total))
     chosen: dict[str, StashedReason] = {}
     freed = 0

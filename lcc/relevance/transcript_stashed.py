@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from lcc.contract.decision import Decision, InStash, Keep, Pointer
-from lcc.contract.notes import excerpt_line, find_note, stash_note
+from lcc.contract.notes import count_lines, excerpt_line, find_note, stash_note
 from lcc.contract.reasons import (
     SHORT_RESULT_KEPT_WHOLE,
     STASH_WRITE_FAILED,
@@ -47,7 +47,10 @@ def stash_decisions(chosen: Sequence[ToStash], stash: Stash | None) -> dict[str,
     """Store the texts together, and give each its decision: ``replace`` once it is safe, else ``keep``."""
     contents = [bytes_of_text(item.text) for item in chosen]
     shas = [hashlib.sha256(content).hexdigest() for content in contents]
-    notes = [stash_note(item.tokens, sha) + excerpt_line(item.excerpt) for item, sha in zip(chosen, shas, strict=True)]
+    notes = [
+        stash_note(item.tokens, sha) + excerpt_line(item.excerpt, count_lines(item.text))
+        for item, sha in zip(chosen, shas, strict=True)
+    ]
     shorter = [len(note) < len(item.text) for note, item in zip(notes, chosen, strict=True)]
     outcomes: list[Stored | OSError | None] = [None] * len(chosen)
     if stash is not None:
@@ -120,6 +123,8 @@ def stashed_violations(
             found.append(Violation(change.id, "something stands behind its note"))
         elif not all(token in change.before.text for token in note.excerpt):
             found.append(Violation(change.id, "its excerpt holds what the output did not"))
+        elif note.line_count not in (None, count_lines(change.before.text)):
+            found.append(Violation(change.id, "its note gives another number of lines"))
         elif len(change.after.text) >= len(change.before.text):
             found.append(Violation(change.id, "its note is not shorter than what went"))
         else:

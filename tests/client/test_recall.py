@@ -21,7 +21,7 @@ pytestmark = pytest.mark.client
 RECALL = "mcp__lcc__recall"
 NO_RECALL = "Bash,Read"
 """What is allowed without asking: the tool is not."""
-NOTE = re.compile(r"\[removed: \d+ tokens · lcc recall ([0-9a-f]{12})\]")
+NOTE = re.compile(r"\[removed: \d+ tokens · lcc recall ([0-9a-f]{12})\](?:\n\[it holds [^\]]*\])?")
 OUTPUT = "".join(f"made part {number} of the whole → ok\n" for number in range(250))
 STASHED = {"pluginConfigs": {"lcc@inline": {"options": {"rules_mode": "stashed"}}}}
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from lcc.contract.notes import excerpt_line, find_note, stash_note
+from lcc.contract.notes import count_lines, excerpt_line, find_note, stash_note
 from lcc.relevance.need import POINTS, Feature, Need, need_key, needs_of, why
 from lcc.relevance.need.excerpt import excerpt_of
 from lcc.relevance.reading.calls import file_reads
@@ -156,6 +156,20 @@ class TestExcerpt:
     @pytest.mark.parametrize("token", ["a b/c.py", "a/[b].py", "a/b\u2028.py", ""])
     def test_a_token_that_cannot_be_written_is_left_out(self, token: str) -> None:
         assert excerpt_line([token, "src/a.py"]) == "\n[it holds: src/a.py]"
+
+    def test_many_lines_are_counted_in_the_note(self) -> None:
+        note = stash_note(812, "0123456789ab" + "0" * 52)
+
+        assert excerpt_line(["src/a.py"], 39) == excerpt_line(["src/a.py"])
+        assert excerpt_line(["src/a.py"], 40) == "\n[it holds 40 lines: src/a.py]"
+        assert excerpt_line([], 1234) == "\n[it holds 1234 lines]"
+        both, alone = find_note(note + excerpt_line(["src/a.py"], 40)), find_note(note + excerpt_line([], 1234))
+        assert both is not None
+        assert (both.line_count, both.excerpt) == (40, ("src/a.py",))
+        assert alone is not None
+        assert (alone.line_count, alone.excerpt) == (1234, ())
+        assert find_note(note + "\n[it holds]") is None
+        assert [count_lines(text) for text in ("", "a", "a\n", "a\nb", "\n")] == [1, 1, 1, 2, 1]
 
     def test_the_note_is_recognised_with_its_excerpt(self) -> None:
         text = stash_note(812, "0123456789ab" + "0" * 52) + excerpt_line(["src/a.py", "deadbee"])

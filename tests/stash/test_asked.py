@@ -66,7 +66,7 @@ def test_what_is_given(tmp_path: Path) -> None:
     assert (whole.text, whole.about, whole.given_bytes, whole.of_bytes) == ("é\n" * 1000, "", 3000, 3000)
     page = give(stash, Asked(text, limit=100))
     assert (page.text, page.given_bytes) == ("é\n" * 50, 150)
-    assert page.about == "[characters 0-100 of 2000; for the next page add offset=100]"
+    assert page.about == "[characters 0-100 of 2000, 1000 lines; for the next page add offset=100]"
     assert (give(stash, Asked(image)).image, give(stash, Asked(image)).image_type) == (PNG, "png")
     for unfit in (large, other):
         with pytest.raises(RecallError, match=f"lcc recall {unfit} -o FILE"):

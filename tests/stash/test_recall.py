@@ -60,6 +60,12 @@ class TestPages:
             "11:line 11 of the output\n12:line 12 of the output"
         )
 
+    @pytest.mark.parametrize("words", ["get(items[0]", "a[0].b", "f(x)", "what?(", "1 + 1 = 2"])
+    def test_words_that_match_as_no_expression_are_found_letter_by_letter(self, words: str) -> None:
+        """An agent searches for a piece of code; what it means as an expression matches nothing, or is none."""
+        text = f"first\nx = {words}\nlast"
+        assert page_of(text, Part(grep=words)).text == f"2:x = {words}"
+
     @pytest.mark.parametrize(
         ("part", "said"),
         [

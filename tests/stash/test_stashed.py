@@ -111,7 +111,8 @@ def test_the_bytes_are_in_the_stash_when_the_decision_is_there(stash: Stash) -> 
     decision = stash_decision(text, "old_command_output", 640, stash)
     sha = hashlib.sha256(bytes_of_text(text)).hexdigest()
     assert isinstance(decision, Pointer)
-    assert decision.text == decision.note == f"[removed: 640 tokens · lcc recall {sha[:12]}]"
+    assert decision.note == f"[removed: 640 tokens · lcc recall {sha[:12]}]"
+    assert decision.text == f"{decision.note}\n[it holds 41 lines]"
     assert (decision.action, decision.reason) == ("replace", STASHED("old_command_output"))
     assert decision.proof == InStash(sha, 640, len(bytes_of_text(text)))
     assert stash.get(sha[:12]) == bytes_of_text(text)
@@ -132,7 +133,7 @@ def test_an_excerpt_stands_behind_the_note(stash: Stash) -> None:
     sha = hashlib.sha256(text.encode()).hexdigest()
     assert isinstance(decision, Pointer)
     assert decision.note == f"[removed: 640 tokens · lcc recall {sha[:12]}]"
-    assert decision.text == decision.note + "\n[it holds: src/widgets/tree.py]"
+    assert decision.text == decision.note + "\n[it holds 41 lines: src/widgets/tree.py]"
 
 
 def test_an_excerpt_that_makes_the_note_longer_keeps_the_result(stash: Stash) -> None:
