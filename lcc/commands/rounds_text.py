@@ -103,6 +103,8 @@ def _cost(found: Savings) -> Iterator[Text]:
     yield _line("", " + ".join(words[:2]), "dim")
     if words[2:]:
         yield _line("", "+ " + " + ".join(words[2:]), "dim")
+    if found.aside:
+        yield _line("sub-agents", f"{count(round(found.aside))} more (measured), in no other figure here")
     if found.compactions:
         yield _line("without lcc", f"~{count(round(found.without))} (estimated: the same requests, nothing removed)")
         said = "saved" if found.saved >= 0 else "cost so far"

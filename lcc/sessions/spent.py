@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,8 +64,22 @@ class SavedSum(NamedTuple):
 
 
 def read_savings(path: Path, window: int | None = None) -> Savings:
-    """The sums of the session file ``path``; damaged lines say nothing. Raises ``OSError``. Linear."""
-    return _sums(read_bounded(path, MAX_SESSION_BYTES), window)
+    """The sums of the session file ``path``, with what its sub-agents' files beside it cost as ``aside``.
+
+    Damaged lines say nothing. Raises ``OSError`` for the session file; sub-agents' that cannot be read are left out.
+    """
+    found = _sums(read_bounded(path, MAX_SESSION_BYTES), window)
+    return replace(
+        found, aside=found.aside + sum(map(_cost_of, sorted(path.with_suffix("").glob("subagents/**/agent-*.jsonl"))))
+    )
+
+
+def _cost_of(path: Path) -> float:
+    reader = SpendingReader()
+    with contextlib.suppress(OSError):
+        reader.take_lines(read_bounded(path, MAX_SESSION_BYTES).split(b"\n"))
+    spending = reader.spending()
+    return sum(request.cost for request in (*spending.requests, *spending.aside))
 
 
 def savings_of(session: str | None, env: Mapping[str, str]) -> Savings | None:
@@ -94,12 +109,11 @@ def compacted_sessions(folders: Iterable[Path]) -> Iterator[Spent]:
             continue
         for path in files:
             try:
-                raw = read_bounded(path, MAX_SESSION_BYTES)
-                modified = os.stat(path).st_mtime
+                is_compacted = _COMPACTED in read_bounded(path, MAX_SESSION_BYTES)
+                if is_compacted and (found := read_savings(path)).compactions:
+                    yield Spent(path, os.stat(path).st_mtime, found)
             except OSError:
                 continue
-            if _COMPACTED in raw and (found := _sums(raw, None)).compactions:
-                yield Spent(path, modified, found)
 
 
 def summed(spent: Iterable[Spent]) -> SavedSum:

@@ -16,6 +16,7 @@ from lcc.commands.watch import layout
 from lcc.contract.options import PassOptions
 from lcc.log.recalls import Recall, note_recall, recalls_path
 from lcc.sessions.listing import folder_name
+from lcc.sessions.spent import read_savings
 from lcc.sessions.watch import Watched
 from lcc.tokens.requests import Boundary, Request, Spending
 from lcc.tokens.savings import Savings, savings
@@ -163,3 +164,13 @@ def test_a_session_without_usage_has_no_rounds(world: World) -> None:
     assert ran.code == 0
     assert "over time" not in ran.text
     assert "with the stash" in ran.text
+
+
+def test_sub_agents_stand_apart(world: World) -> None:
+    """What the files of sub-agents beside the session cost is a sum of its own."""
+    path = write_session(world.folder / "rounds.jsonl")
+    write_session(world.folder / "rounds" / "subagents" / "agent-a1.jsonl")
+
+    found = read_savings(path)
+
+    assert (found.cost, found.aside) == (pytest.approx(cost_by_hand()), pytest.approx(cost_by_hand()))
