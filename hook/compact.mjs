@@ -41,7 +41,7 @@ async function askForPlan($, event, options, session, messages, context) {
     options,
     context_tokens: context?.tokens ?? null,
     window_tokens: context?.window ?? null,
-    recall_tool: hasRecall(),
+    recall_tool: await hasRecall($),
     messages: forTheWire(messages),
   });
   if (answer.v !== VERSION) throw new Error(`the hook client answered with version ${answer.v}`);

@@ -3,6 +3,7 @@
 
 import { run, runQuietly } from "./client.mjs";
 
+const NAME = "mcp__lcc__recall";
 const NOT_GIVEN = "lcc: the output could not be had back";
 const PROGRAMS = ["client.py", "alone.py"];
 
@@ -30,32 +31,37 @@ const TOOL = {
   },
 };
 
-let isThere = false;
-
-/** Whether this session has the tool. */
-export const hasRecall = () => isThere;
+/** Whether this session has the tool: a rule of the user's may withhold it. */
+export async function hasRecall($) {
+  try {
+    return (await $.tool.list()).some(({ name }) => name === NAME);
+  } catch {
+    return false;
+  }
+}
 
 /** Give the session the tool. A client that cannot is left as it is: `lcc recall` in the shell does the same. */
 export async function registerRecall($, options) {
   if (options?.enabled === false) return;
   try {
     await $.tool.register(TOOL);
-    isThere = true;
   } catch {
     // a client without such tools, or another server of that name
   }
 }
 
-/** Whether our own tool may run without asking: the user's configuration says so. */
+/** Our own tool runs without asking, where no rule of the user's is about it and the configuration does not forbid it. */
 export async function checkRecall($, event, next, options) {
+  const decided = await next(event);
+  if (decided.decision !== "ask" || decided.rule) return decided;
   const question = { session_id: await $.session.id(), tool_name: event.tool, tool_input: event.input, options };
   for (const program of PROGRAMS) {
     const said = await runQuietly($, program, ["allow-recall"], question);
     if (said === undefined) continue;
     const isAllowed = said?.hookSpecificOutput?.permissionDecision === "allow";
-    return isAllowed ? { decision: "allow" } : next(event);
+    return isAllowed ? { decision: "allow" } : decided;
   }
-  return next(event);
+  return decided;
 }
 
 /** What the tool answers: blocks of the Messages API, or a text that says what to ask for instead. */

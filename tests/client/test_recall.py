@@ -158,6 +158,27 @@ def test_the_tool_is_asked_for_where_the_user_wants_that(current_client: Path, l
         assert "lcc:" not in again.text
 
 
+@pytest.mark.parametrize("rule", ["ask", "deny"])
+def test_a_rule_of_the_users_stands(current_client: Path, lab: Lab, rule: str) -> None:
+    """`ask`: in -p that is a refusal. `deny`: there is no tool, and without a shell nothing is put into the stash."""
+    session = session_with_a_build(lab, tool="mcp__build__run")
+    settings = {**STASHED, "permissions": {rule: [RECALL]}}
+    script = Script([Reply([call("toolu_again", RECALL, id="0123456789ab")]), Reply([say("Done.")])])
+    with (
+        serve(script) as (api, url),
+        Claude(
+            current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, settings=settings, tools="Read"
+        ) as claude,
+    ):
+        claude.ask("/compact")
+        claude.ask("Go on.")
+    sent = results(conversation(api.of("main")[-1].body))
+    assert sent["toolu_again"].flag
+    assert "lcc:" not in sent["toolu_again"].text
+    assert (sent["toolu_make"].text == OUTPUT) is (rule == "deny")
+    assert api.kinds() == "main main"
+
+
 def test_switched_off_there_is_no_tool(current_client: Path, lab: Lab) -> None:
     """`enabled` off: no request holds the tool."""
     settings = {"pluginConfigs": {"lcc@inline": {"options": {"enabled": False}}}}
