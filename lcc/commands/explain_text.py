@@ -17,6 +17,7 @@ from lcc.explain.grouped import (
     ToolTotal,
     cache_words,
     check_words,
+    context_words,
     input_words,
     one_line,
 )
@@ -64,6 +65,9 @@ def _head(explanation: Explanation) -> Iterable[Part]:
     )
     before, after = count(report["tokens_before"]), count(report["tokens_after"])
     yield cell(f"Tokens: {before} before, {after} after ({report['token_count_method']}).")
+    measured = context_words(report)
+    if measured:
+        yield cell(f"Context, by the client's own figures: {measured}.")
     yield cell(_calls(explanation))
     yield cell(_means(report))
     if report["objective"]:

@@ -152,6 +152,16 @@ def input_words(report: Report) -> str | None:
     )
 
 
+def context_words(report: Report) -> str | None:
+    """How full a live session was before its compaction, and after it once that was measured; None elsewhere."""
+    context = report["context"]
+    if context is None:
+        return None
+    before, after = context["before"], context["after"]
+    words = f"{before['tokens']:,} of {before['window']:,} tokens ({before['share']:.0%}) before"
+    return words + (f", {after['tokens']:,} ({after['share']:.0%}) after" if after else "; not measured after it yet")
+
+
 def check_words(report: Report) -> str | None:
     """What a pass that read no file must say of its pointers to files; None for others."""
     if report["recoverability_check"] != "transcript_proxy":

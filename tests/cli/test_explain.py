@@ -38,6 +38,26 @@ def test_the_text_is_the_one_that_was_agreed(world: World) -> None:
     assert ran.text == SNAPSHOT.read_text()
 
 
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (
+            {"tokens": 31_000, "window": 200_000, "share": 0.155},
+            "62,000 of 200,000 tokens (31%) before, 31,000 (16%) after.",
+        ),
+        (None, "62,000 of 200,000 tokens (31%) before; not measured after it yet."),
+    ],
+)
+def test_the_clients_own_figures_are_told(world: World, after: dict[str, Any] | None, said: str) -> None:
+    """Of a live session, before and after; a report without them, also an older one, says nothing of it."""
+    report: dict[str, Any] = {**report_of(ONE_OF_EACH)}
+    report["context"] = {"before": {"tokens": 62_000, "window": 200_000, "share": 0.31}, "after": after}
+    told = " ".join(world.lcc("explain", write(world, report)).text.split())
+    assert f"Context, by the client's own figures: {said}" in told
+    del report["context"]
+    assert "own figures" not in world.lcc("explain", write(world, report)).text
+
+
 def renew() -> None:
     """Writes the snapshot anew."""
     import subprocess

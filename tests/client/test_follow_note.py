@@ -46,6 +46,8 @@ def test_the_agents_shell_gives_the_bytes(current_client: Path, lab: Lab, table:
         assert answer.result == "I have it again."
         assert again.text.rstrip("\n") == OUTPUT.rstrip("\n")
         assert not again.flag
+        (noted,) = (lab.home / ".local/state/lcc/recalls.jsonl").read_text().splitlines()
+        assert (json.loads(noted)["session"], json.loads(noted)["by"]) == (claude.session, "shell")
         assert json.dumps(sent["messages"]).count("else with the Bash command `lcc recall ID`") == 1
 
 
