@@ -419,7 +419,8 @@ def subject(value: Json) -> str | None:
     if len(value) <= _SUBJECT_CHARS and value.isprintable():
         return value or None
     line = " ".join(value[: 4 * _SUBJECT_CHARS].split())
-    line = "".join(c if c.isprintable() else "�" for c in line)
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else "�" for c in line)
     return line if len(line) <= _SUBJECT_CHARS else line[: _SUBJECT_CHARS - 1] + "…"
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal, get_args
 
 from lcc.contract import reasons as why
@@ -97,18 +97,19 @@ class GuardFacts:
 
     @cached_property
     def named(self) -> Mapping[str, Naming]:
-        """The calls that the goal or a recent message names."""
-        messages, recent = self.transcript.messages, self.options.preserve_recent
-        texts = texts_by_place(
-            [
-                (_ASKED if self.options.question.strip() else _TURNS, goal_texts(self.options.question, messages)),
-                (_RECENT_USER, recent_user_texts(messages, recent)),
-                (_RECENT, recent_texts(messages, recent)),
-                (_NEWEST, [newest_user_text(messages)]),
-            ]
-        )
+        """The calls that the goal or a recent message names, as far as a guard of the mode asks for them."""
+        messages, recent, asked = self.transcript.messages, self.options.preserve_recent, self.options.question
+        goal = _ASKED if asked.strip() else _TURNS
+        wanted = _places_looked_into(deciding_mode(self.options))
+        groups: dict[int, Callable[[], Iterable[str]]] = {
+            goal: lambda: goal_texts(asked, messages),
+            _RECENT_USER: lambda: recent_user_texts(messages, recent),
+            _RECENT: lambda: recent_texts(messages, recent),
+            _NEWEST: lambda: [newest_user_text(messages)],
+        }
+        texts = texts_by_place([(place, written()) for place, written in groups.items() if place & wanted])
         # What a first message says at length are no places to keep all work in; a question that was asked is short.
-        with_folders = _NEWEST | (_GOAL if self.options.question.strip() else 0)
+        with_folders = _NEWEST | (_GOAL if asked.strip() else 0)
         return named_calls(self.pairs, self.reads, texts, with_folders)
 
 
@@ -139,12 +140,26 @@ def _latest(reason: Reason) -> Callable[[GuardFacts], Iterable[str]]:
     return lambda facts: [call_id for call_id, found in facts.latest.items() if found is reason]
 
 
-def _about(places: int) -> Callable[[GuardFacts], Iterable[str]]:
-    return lambda facts: [call_id for call_id, naming in facts.named.items() if naming.about & places]
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Finds the calls that the texts of some places name."""
+
+    places: int
+    only_about: bool
+    """Whether a path in a call's input is not enough."""
+
+    def __call__(self, facts: GuardFacts) -> Iterable[str]:
+        if self.only_about:
+            return [call_id for call_id, naming in facts.named.items() if naming.about & self.places]
+        return [call_id for call_id, naming in facts.named.items() if naming.at_all & self.places]
 
 
-def _names(places: int) -> Callable[[GuardFacts], Iterable[str]]:
-    return lambda facts: [call_id for call_id, naming in facts.named.items() if naming.at_all & places]
+def _about(places: int) -> _Named:
+    return _Named(places, only_about=True)
+
+
+def _names(places: int) -> _Named:
+    return _Named(places, only_about=False)
 
 
 def _given(call_id: str | None) -> Iterable[str]:
@@ -303,6 +318,16 @@ def guards_of(facts: GuardFacts) -> Guards:
             if not guard.of_text:
                 images.add(call_id)
     return Guards(mode, facts, whole, kept, untrimmed, frozenset(images))
+
+
+@cache
+def _places_looked_into(mode: DecidingMode) -> int:
+    """Where the guards that bind ``mode`` look for names, a bit for each place."""
+    places = 0
+    for guard in GUARDS:
+        if mode in guard.modes and isinstance(guard.find, _Named):
+            places |= guard.find.places
+    return places
 
 
 def deciding_mode(options: PassOptions) -> DecidingMode:

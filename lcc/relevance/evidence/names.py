@@ -8,7 +8,7 @@ path or a URL in a command or in a prompt.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -26,7 +26,7 @@ _REGEX_ESCAPE = re.compile(r"\\[a-zA-Z]|[\\^$]")
 _IDENTIFIER = re.compile(r"[^\W\d][\w.-]*+")
 _NO_FILE = frozenset({"e.g", "i.e", "null"})
 
-_Find: TypeAlias = "Callable[[str], Iterator[_Spelling]]"
+_Find: TypeAlias = "Callable[[str, Collection[str]], Iterator[_Spelling]]"
 
 
 class Naming(NamedTuple):
@@ -56,8 +56,10 @@ def named_calls(
     searched or otherwise worked in, and a program in quotes, are names only in texts from ``with_folders`` (bits).
     """
     mentions = Mentions(texts)
-    starts = mentions.starts  # most spellings are done with when their beginning is not among these
-    speller = _Speller()
+    starts = mentions.starts
+    if not starts:
+        return {}
+    speller = _Speller(starts)
     asked: dict[str, list[tuple[str, _Spelling]]] = {}
     for pair in pairs:
         use = pair.use
@@ -65,8 +67,7 @@ def named_calls(
         if call_id[:PREFIX] in starts:
             asked.setdefault(call_id, []).append((use.id, _Spelling(call_id)))
         for spelling in speller.spellings(use, reads.get(use.id)):
-            if spelling.literal[:PREFIX] in starts:
-                asked.setdefault(spelling.literal, []).append((use.id, spelling))
+            asked.setdefault(spelling.literal, []).append((use.id, spelling))
     found: dict[str, Naming] = {}
     for literal, ways in mentions.find(asked.keys()).items():
         for call_id, spelling in asked[literal]:
@@ -88,24 +89,32 @@ def _where(spelling: _Spelling, ways: Iterable[Mention]) -> int:
 
 
 class _Speller:
-    """Spells calls; what a session says again and again is spelled once."""
+    """Spells calls, as far as texts with ``starts`` (see `Mentions.starts`) may mention what is written.
 
-    def __init__(self) -> None:
+    What a session says again and again is spelled once. Most spellings begin with nothing that the texts have, so
+    their first characters are looked at before anything is made of them: a session has thousands.
+    """
+
+    def __init__(self, starts: Collection[str]) -> None:
+        self._starts = starts
         self._known: dict[tuple[_Find, str], tuple[_Spelling, ...]] = {}
 
-    def spellings(self, use: ToolUse, read: FileRead | None) -> Sequence[_Spelling]:
-        """The ways to write a call, beside its id."""
+    def spellings(self, use: ToolUse, read: FileRead | None) -> Iterable[_Spelling]:
+        """The ways to write a call that may be mentioned, beside its id."""
         kind = kind_of(use.tool)
         if kind == "read":
             path = read.path if read is not None else named_path(use)
-            return (_path(path),) if path else ()
+            return self._of(_of_path, path) if path else ()
         if kind in ("edit", "write"):  # what is written into a file names nothing
-            return [_path(path) for path in written_paths(use)]
+            return [spelling for path in written_paths(use) for spelling in self._of(_of_path, path)]
         command = command_of(use) if kind == "command" else None
         if command is None:
-            return self._of_input(use.input, named_path(use))
+            return filter(self._may_be_mentioned, self._of_input(use.input, named_path(use)))
         of_command = self._of(_of_command, command)
-        return of_command if read is None else (_path(read.path), *of_command)
+        return of_command if read is None else (*self._of(_of_path, read.path), *of_command)
+
+    def _may_be_mentioned(self, spelling: _Spelling) -> bool:
+        return spelling.literal[:PREFIX] in self._starts and len(spelling.literal) <= _LONGEST_LITERAL
 
     def _of_input(self, given: Json, path: str | None) -> list[_Spelling]:
         found: list[_Spelling] = []
@@ -114,7 +123,7 @@ class _Speller:
             patterns = [text for key in _PATTERN_KEYS if isinstance(text := given.get(key), str)]
             url = given.get("url")
             if isinstance(url, str):
-                found += _of_url(url, about=True)
+                found += _of_url(url, True)
         for pattern in patterns:
             found += self._of(_of_pattern, pattern)
         if path:
@@ -130,58 +139,74 @@ class _Speller:
     def _of(self, find: _Find, text: str) -> tuple[_Spelling, ...]:
         found = self._known.get((find, text))
         if found is None:
-            spellings = dict.fromkeys(find(text))
-            found = tuple(spelling for spelling in spellings if 0 < len(spelling.literal) <= _LONGEST_LITERAL)
-            self._known[find, text] = found
+            spellings = dict.fromkeys(find(text, self._starts))
+            found = self._known[find, text] = tuple(filter(self._may_be_mentioned, spellings))
         return found
 
 
-def _of_command(command: str) -> Iterator[_Spelling]:
-    yield _Spelling(fold(command))
+def _may_begin(text: str, starts: Collection[str]) -> bool:
+    """Whether ``text``, folded, may begin as one of ``starts``; True where only folding it would tell."""
+    head = text[:PREFIX]
+    return head.lower() in starts if head.isalnum() and text[: PREFIX + 1].isascii() else True
+
+
+def _of_path(path: str, starts: Collection[str]) -> Iterator[_Spelling]:
+    if "\\" in path or _may_begin(path.rstrip("/").rpartition("/")[2], starts):
+        yield _path(path)
+
+
+def _of_command(command: str, starts: Collection[str]) -> Iterator[_Spelling]:
+    if _may_begin(command, starts):
+        yield _Spelling(fold(command))
     for run in runs_of(command):
-        name = called(run)
-        if name is not None:
-            yield _Spelling(fold(name))
-        yield _Spelling(fold(" ".join(run)), needs_mark=len(run) == 1)
-        if all(word.startswith("-") for word in run[1:]):
-            yield _Spelling(fold(run[0]), needs_mark=True)
+        if len(run[0]) < PREFIX or _may_begin(run[0], starts):
+            name = called(run)
+            if name is not None:
+                yield _Spelling(fold(name))
+            yield _Spelling(fold(" ".join(run)), needs_mark=len(run) == 1)
+            if all(word.startswith("-") for word in run[1:]):
+                yield _Spelling(fold(run[0]), needs_mark=True)
         pattern = searched_for(run)
         if pattern:
-            yield from _of_pattern(pattern)
-    yield from _of_text(command)
+            yield from _of_pattern(pattern, starts)
+    yield from _of_text(command, starts)
 
 
-def _of_pattern(pattern: str) -> Iterator[_Spelling]:
+def _of_pattern(pattern: str, starts: Collection[str]) -> Iterator[_Spelling]:
     """A pattern as it stands, and those of its words that are words of no language: names of the code."""
-    if len(pattern) > 1:
+    if len(pattern) > 1 and _may_begin(pattern, starts):
         yield _Spelling(fold(pattern))
     for word in _IDENTIFIER.findall(_REGEX_ESCAPE.sub(" ", pattern)):
         name = word.strip(".-")
         of_code = any(c in "_." or c.isdigit() for c in name) or not (name[1:].islower() or name.isupper())
-        if of_code and len(name) > 2 and name != pattern:
+        if of_code and len(name) > 2 and name != pattern and _may_begin(name, starts):
             yield _Spelling(fold(name))
 
 
-def _of_text(text: str) -> Iterator[_Spelling]:
+def _of_text(text: str, starts: Collection[str]) -> Iterator[_Spelling]:
     """The URLs and paths in a command, a prompt or any other string of an input."""
     if len(text) > _LONGEST_STRING:
         text = text[:_LONGEST_STRING]
     if "://" in text:
         for url in _URL.findall(text):
-            yield from _of_url(url, about=False)
+            yield from _of_url(url, False)
         text = _URL.sub(" ", text)
     if "." not in text and "/" not in text and "\\" not in text:
         return
     for position, word in enumerate(_WORD.findall(text)):
         if "." in word or "/" in word or "\\" in word:
-            named = _path(word[2:] if word[0] == "-" and word[1:2] != "-" else word)
+            path = word[2:] if word[0] == "-" and word[1:2] != "-" else word
+            tail = path.rstrip("/").rpartition("/")[2].lstrip("-@+")
+            if "\\" not in word and not _may_begin(tail, starts):
+                continue
+            named = _path(path)
             name = named.literal.lstrip("-@+").rstrip(".")
             is_program = position == 0 and "/" in word
             if name not in _NO_FILE and any(map(str.isalpha, name)):
                 yield _Spelling(name, named.folders, is_program or "." not in name, about=False)
 
 
-def _of_url(url: str, *, about: bool) -> Iterator[_Spelling]:
+def _of_url(url: str, about: bool) -> Iterator[_Spelling]:
     """A URL without its scheme, its last slash and its fragment, as written and as it reads."""
     plain = fold(url.rpartition("://")[2].partition("#")[0]).rstrip("/.,;:")
     yield _Spelling(plain, about=about)
