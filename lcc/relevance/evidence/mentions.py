@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 from unicodedata import category, normalize
 
@@ -21,6 +22,7 @@ _LONGEST_FOLDER = 400  # characters before a file's name that are looked at
 
 # A mention begins where no ASCII letter or digit stands before it, or at any character of another script.
 _STARTS = re.compile(r"(?<![a-z0-9])\S|[^\x00-\x7f]")
+_MARK = re.compile(r"\.\S|/")
 _ESCAPE = re.compile(r"\\(?=[\W_])")
 _PATH_BEFORE = re.compile(r"[\w.+~@%$#/-]*$")
 _DIFF_SIDES = ("a", "b")  # that stand before every path of a diff
@@ -63,6 +65,14 @@ class Mentions:
         starts = {text[at : at + size] for text, _, places in self._texts for at in places for size in _SIZES}
         self.starts = frozenset(starts)
         """The first `PREFIX` characters of all that the texts may mention (folded), and of what is shorter, all."""
+        self.has_marks = any(_MARK.search(text) or any(map(_is_quote, set(text))) for text in folded)
+        """Whether there is anything that a file's name has in it, or that marks a word as a name."""
+
+    @cached_property
+    def first_words(self) -> frozenset[str]:
+        """What any mention of several words begins with, up to the first blank."""
+        ends = ((text, at, text.find(" ", at)) for text, _, places in self._texts for at in places)
+        return frozenset(text[at:end] for text, at, end in ends if end >= 0)
 
     def find(self, literals: Collection[str]) -> dict[str, set[Mention]]:
         """The mentions of each of ``literals`` (folded, not empty) that has any."""

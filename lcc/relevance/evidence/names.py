@@ -8,25 +8,25 @@ path or a URL in a command or in a prompt.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from lcc.relevance.evidence.mentions import PREFIX, Mention, Mentions, fold, is_in
 from lcc.relevance.reading.calls import FileRead, command_of, input_strings, kind_of, named_path, written_paths
-from lcc.relevance.reading.programs import called, runs_of, searched_for
+from lcc.relevance.reading.programs import SEARCHES, called, runs_of, searched_for, words_of_ascii
 from lcc.transcript import Json, Pair, ToolUse
 
 _PATTERN_KEYS = ("pattern", "query", "glob", "regex", "symbol")
 _LONGEST_STRING = 200_000  # characters of an input's string in which paths are looked for
 _LONGEST_LITERAL = 1_000
 _WORD = re.compile(r"[^\s\"'`<>()\[\]{},;|*?!=:&]++")
-_URL = re.compile(r"\w[\w+.-]*://([^\s\"'<>`]++)")
+_URL = re.compile(r"(?<!\w)\w[\w+.-]*+://([^\s\"'<>`]++)")
 _REGEX_ESCAPE = re.compile(r"\\[a-zA-Z]|[\\^$]")
 _IDENTIFIER = re.compile(r"[^\W\d][\w.-]*+")
 _NO_FILE = frozenset({"e.g", "i.e", "null"})
 
-_Find: TypeAlias = "Callable[[str, Collection[str]], Iterator[_Spelling]]"
+_Find: TypeAlias = "Callable[[str, Mentions], Iterator[_Spelling]]"
 
 
 class Naming(NamedTuple):
@@ -59,7 +59,7 @@ def named_calls(
     starts = mentions.starts
     if not starts:
         return {}
-    speller = _Speller(starts)
+    speller = _Speller(mentions)
     asked: dict[str, list[tuple[str, _Spelling]]] = {}
     for pair in pairs:
         use = pair.use
@@ -89,14 +89,14 @@ def _where(spelling: _Spelling, ways: Iterable[Mention]) -> int:
 
 
 class _Speller:
-    """Spells calls, as far as texts with ``starts`` (see `Mentions.starts`) may mention what is written.
+    """Spells calls, as far as the texts may mention what is written.
 
     What a session says again and again is spelled once. Most spellings begin with nothing that the texts have, so
     their first characters are looked at before anything is made of them: a session has thousands.
     """
 
-    def __init__(self, starts: Collection[str]) -> None:
-        self._starts = starts
+    def __init__(self, mentions: Mentions) -> None:
+        self._mentions = mentions
         self._known: dict[tuple[_Find, str], tuple[_Spelling, ...]] = {}
 
     def spellings(self, use: ToolUse, read: FileRead | None) -> Iterable[_Spelling]:
@@ -114,7 +114,7 @@ class _Speller:
         return of_command if read is None else (*self._of(_of_path, read.path), *of_command)
 
     def _may_be_mentioned(self, spelling: _Spelling) -> bool:
-        return spelling.literal[:PREFIX] in self._starts and len(spelling.literal) <= _LONGEST_LITERAL
+        return spelling.literal[:PREFIX] in self._mentions.starts and len(spelling.literal) <= _LONGEST_LITERAL
 
     def _of_input(self, given: Json, path: str | None) -> list[_Spelling]:
         found: list[_Spelling] = []
@@ -132,34 +132,34 @@ class _Speller:
             in_folder = patterns and "." not in named.literal[1:]
             found.append(named._replace(needs_mark=True) if in_folder else named)
         for text in input_strings(given):
-            if text != path:
+            if text != path and (self._mentions.has_marks or "://" in text):
                 found += self._of(_of_text, text)
         return found
 
     def _of(self, find: _Find, text: str) -> tuple[_Spelling, ...]:
         found = self._known.get((find, text))
         if found is None:
-            spellings = dict.fromkeys(find(text, self._starts))
+            spellings = dict.fromkeys(find(text, self._mentions))
             found = self._known[find, text] = tuple(filter(self._may_be_mentioned, spellings))
         return found
 
 
-def _may_begin(text: str, starts: Collection[str]) -> bool:
-    """Whether ``text``, folded, may begin as one of ``starts``; True where only folding it would tell."""
+def _may_begin(text: str, mentions: Mentions) -> bool:
+    """Whether ``text``, folded, begins as something that is mentioned; True where only folding it would tell."""
     head = text[:PREFIX]
-    return head.lower() in starts if head.isalnum() and text[: PREFIX + 1].isascii() else True
+    return head.lower() in mentions.starts if head.isalnum() and text[: PREFIX + 1].isascii() else True
 
 
-def _of_path(path: str, starts: Collection[str]) -> Iterator[_Spelling]:
-    if "\\" in path or _may_begin(path.rstrip("/").rpartition("/")[2], starts):
+def _of_path(path: str, mentions: Mentions) -> Iterator[_Spelling]:
+    if "\\" in path or _may_begin(path.rstrip("/").rpartition("/")[2], mentions):
         yield _path(path)
 
 
-def _of_command(command: str, starts: Collection[str]) -> Iterator[_Spelling]:
-    if _may_begin(command, starts):
+def _of_command(command: str, mentions: Mentions) -> Iterator[_Spelling]:
+    if _may_begin(command, mentions):
         yield _Spelling(fold(command))
-    for run in runs_of(command):
-        if len(run[0]) < PREFIX or _may_begin(run[0], starts):
+    for run in runs_of(command) if _may_name_a_run(command, mentions) else ():
+        if len(run[0]) < PREFIX or _may_begin(run[0], mentions):
             name = called(run)
             if name is not None:
                 yield _Spelling(fold(name))
@@ -168,22 +168,33 @@ def _of_command(command: str, starts: Collection[str]) -> Iterator[_Spelling]:
                 yield _Spelling(fold(run[0]), needs_mark=True)
         pattern = searched_for(run)
         if pattern:
-            yield from _of_pattern(pattern, starts)
-    yield from _of_text(command, starts)
+            yield from _of_pattern(pattern, mentions)
+    yield from _of_text(command, mentions)
 
 
-def _of_pattern(pattern: str, starts: Collection[str]) -> Iterator[_Spelling]:
+def _may_name_a_run(command: str, mentions: Mentions) -> bool:
+    """Whether the texts may mention one of the programs of ``command``, or what it searches for.
+
+    A program's name alone counts only with a mark, and with more words the texts must have it ahead of a blank.
+    """
+    if mentions.has_marks or not command.isascii():
+        return True
+    words = words_of_ascii(command)
+    return not words.isdisjoint(mentions.first_words) or not words.isdisjoint(SEARCHES)
+
+
+def _of_pattern(pattern: str, mentions: Mentions) -> Iterator[_Spelling]:
     """A pattern as it stands, and those of its words that are words of no language: names of the code."""
-    if len(pattern) > 1 and _may_begin(pattern, starts):
+    if len(pattern) > 1 and _may_begin(pattern, mentions):
         yield _Spelling(fold(pattern))
     for word in _IDENTIFIER.findall(_REGEX_ESCAPE.sub(" ", pattern)):
         name = word.strip(".-")
         of_code = any(c in "_." or c.isdigit() for c in name) or not (name[1:].islower() or name.isupper())
-        if of_code and len(name) > 2 and name != pattern and _may_begin(name, starts):
+        if of_code and len(name) > 2 and name != pattern and _may_begin(name, mentions):
             yield _Spelling(fold(name))
 
 
-def _of_text(text: str, starts: Collection[str]) -> Iterator[_Spelling]:
+def _of_text(text: str, mentions: Mentions) -> Iterator[_Spelling]:
     """The URLs and paths in a command, a prompt or any other string of an input."""
     if len(text) > _LONGEST_STRING:
         text = text[:_LONGEST_STRING]
@@ -191,19 +202,29 @@ def _of_text(text: str, starts: Collection[str]) -> Iterator[_Spelling]:
         for url in _URL.findall(text):
             yield from _of_url(url, False)
         text = _URL.sub(" ", text)
+    if not mentions.has_marks:  # a file's name has a dot in it, or counts only with a mark
+        return
     if "." not in text and "/" not in text and "\\" not in text:
         return
-    for position, word in enumerate(_WORD.findall(text)):
-        if "." in word or "/" in word or "\\" in word:
-            path = word[2:] if word[0] == "-" and word[1:2] != "-" else word
-            tail = path.rstrip("/").rpartition("/")[2].lstrip("-@+")
-            if "\\" not in word and not _may_begin(tail, starts):
-                continue
-            named = _path(path)
-            name = named.literal.lstrip("-@+").rstrip(".")
-            is_program = position == 0 and "/" in word
-            if name not in _NO_FILE and any(map(str.isalpha, name)):
-                yield _Spelling(name, named.folders, is_program or "." not in name, about=False)
+    first = _WORD.search(text)
+    for position, word in enumerate(_path_words(text)):
+        path = word[2:] if word[0] == "-" and word[1:2] != "-" else word
+        if "\\" not in path and not _may_begin(path.rstrip("/").rpartition("/")[2].lstrip("-@+"), mentions):
+            continue
+        named = _path(path)
+        name = named.literal.lstrip("-@+").rstrip(".")
+        is_program = position == 0 and "/" in word and first is not None and first.group() == word
+        if name not in _NO_FILE and any(map(str.isalpha, name)):
+            yield _Spelling(name, named.folders, is_program or "." not in name, about=False)
+
+
+def _path_words(text: str) -> Iterator[str]:
+    """The words that could be a path, or the name of a file."""
+    for piece in text.split():
+        if "." in piece or "/" in piece or "\\" in piece:
+            for word in _WORD.findall(piece):
+                if "." in word or "/" in word or "\\" in word:
+                    yield word
 
 
 def _of_url(url: str, about: bool) -> Iterator[_Spelling]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 _LONGEST_COMMAND = 20_000  # characters; what stands behind them is not read
 _HEREDOC = re.compile(r"<<-?[ \t]*+['\"]?(\w++)")
+_SPLIT = str.maketrans({**dict.fromkeys(";|&()`<>/\n", " "), **dict.fromkeys("'\"\\")})
 _TOKEN = re.compile(
     r"(?P<quoted>'[^']*+'|\"(?:[^\"\\]|\\.)*+\")|\\(?P<escaped>.)|(?P<redirect>[0-9]?[<>]++&?[0-9-]?)"
     r"|(?P<end>[;|&()`\n]++)|(?P<blank>\s++)|(?P<plain>[^\s'\"\\;|&()`<>]++)",
@@ -21,11 +22,11 @@ _PLAIN = re.compile(r"[a-z][a-z0-9:_-]*+")
 _WRAPPERS = frozenset("sudo env time nohup nice command exec stdbuf timeout xargs".split())
 _KEYWORDS = frozenset("do then else elif if while until !".split())  # a program's name follows them
 _RUNNERS = frozenset("run exec compose".split())
-_SEARCHES = frozenset("grep egrep fgrep rg ag ack find fd".split())
+SEARCHES = frozenset("grep egrep fgrep rg ag ack find fd".split())
 _PATTERN_OPTIONS = frozenset("-e --regexp -name -iname -path -ipath -regex -iregex".split())
 _VALUE_OPTIONS = frozenset("-A -B -C -m -g -t -T -j --glob --type --include --exclude --max-count".split())
 _GIT_VALUES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())
-_PRINTS_SOURCE = _SEARCHES | frozenset(
+_PRINTS_SOURCE = SEARCHES | frozenset(
     "cat head tail sed nl less more bat ls tree wc cd pwd echo printf test [ for done fi read".split()
 )
 _GIT_PRINTS = frozenset("grep diff show log blame status".split())
@@ -62,6 +63,14 @@ def runs_of(command: str) -> tuple[tuple[str, ...], ...]:
     return tuple(run for run in runs if run)
 
 
+def words_of_ascii(command: str) -> set[str]:
+    """All that the name of a program in ``command`` (ASCII) can begin with, up to a blank, in lower case; and more.
+
+    Many times faster than `runs_of`, for the question whether that is worth it.
+    """
+    return set(command.lower().translate(_SPLIT).split())
+
+
 def git_subcommand(run: tuple[str, ...]) -> str | None:
     """What git is told to do, past the options that stand before it (``-C``, ``--no-pager``); None: no git."""
     if run[0] != "git":
@@ -88,7 +97,7 @@ def called(run: tuple[str, ...]) -> str | None:
 
 def searched_for(run: tuple[str, ...]) -> str | None:
     """The pattern that a search program was asked for; None for other programs, and where it cannot be told."""
-    if run[0] not in _SEARCHES and git_subcommand(run) != "grep":
+    if run[0] not in SEARCHES and git_subcommand(run) != "grep":
         return None
     words = iter(run[1:] if run[0] != "git" else run[run.index("grep") + 1 :])
     for word in words:

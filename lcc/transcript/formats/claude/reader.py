@@ -88,12 +88,8 @@ class SessionState:
     def _take(self, value: dict[str, Json], index: int, line: int, damaged: bool) -> None:
         entry_type = value.get("type")
         sidechain = value.get("isSidechain") is True
-        cwd = _string(value.get("cwd"))
-        if not sidechain:
-            self.cwd = cwd or self.cwd
-        self.session_id = _string(value.get("sessionId")) or self.session_id
-        self.version = _string(value.get("version")) or self.version
-        uuid = _string(value.get("uuid"))
+        cwd = self._take_session(value, sidechain)
+        uuid = _string(value, "uuid")
         message_id: str | None = None
         content: Content | None = None
         kept: Kept | None = None
@@ -124,12 +120,25 @@ class SessionState:
             return
         if "parentUuid" in value:
             self.has_parents = True
-        parent = _string(value.get("parentUuid"))
-        source = _string(value.get("sourceToolAssistantUUID"))
-        time = _string(value.get("timestamp"))
+        parent, time = _string(value, "parentUuid"), _string(value, "timestamp")
+        source = _string(value, "sourceToolAssistantUUID")
         self.entries.append(
             Entry(index, uuid, parent, entry_kind, sidechain, message_id, source, content, kept, time, by_client)
         )
+
+    def _take_session(self, value: dict[str, Json], sidechain: bool) -> str | None:
+        """What a line says of the session; most say what the one before it said. Returns the line's folder."""
+        cwd = value.get("cwd")
+        if not isinstance(cwd, str):
+            cwd = None
+        elif not sidechain:
+            self.cwd = cwd or self.cwd
+        session_id, version = value.get("sessionId"), value.get("version")
+        if session_id != self.session_id and isinstance(session_id, str):
+            self.session_id = session_id or self.session_id
+        if version != self.version and isinstance(version, str):
+            self.version = version or self.version
+        return cwd
 
     def branch(self) -> list[Entry]:
         """The lines that the model is still sent, in order."""
@@ -149,7 +158,7 @@ class SessionState:
 
     def _take_checkpoint(self, value: dict[str, Json], index: int) -> None:
         """The client notes a rewind at once; the next prompt then hangs on that line."""
-        leaf = _string(value.get("leafUuid"))
+        leaf = _string(value, "leafUuid")
         if leaf is not None and (value.get("rewound") is True or value.get("explicit") is True):
             self.checkpoint = Checkpoint(index, leaf)
 
@@ -169,7 +178,11 @@ class SessionState:
             branch = self.branch()
             messages = _messages(branch)
             sent = {entry.document for entry in branch}
-            aside = [e for e in self.placed_entries() if e.content is not None and e.document not in sent]
+            aside = tuple(
+                _alone(entry, entry.content)
+                for entry in self.placed_entries()
+                if entry.content is not None and entry.document not in sent
+            )
         return Transcript(
             form,
             messages,
@@ -183,7 +196,7 @@ class SessionState:
             warnings_of(damage),
             len(damage),
             tuple(self.changed_files),
-            tuple(message for entry in aside for message in _messages([entry])),
+            aside,
         )
 
 
@@ -195,8 +208,9 @@ def _untouchable(content: Content) -> Content:
     return content._replace(results=[result.untouchable() for result in content.results])
 
 
-def _string(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
+def _string(value: dict[str, Json], key: str) -> str | None:
+    found = value.get(key)
+    return found if isinstance(found, str) else None
 
 
 def _message(value: dict[str, Json], index: int, cwd: str | None, damaged: bool) -> tuple[str | None, Content]:
@@ -214,9 +228,12 @@ def _message(value: dict[str, Json], index: int, cwd: str | None, damaged: bool)
 
 def _is_never_sent(value: dict[str, Json]) -> bool:
     """Whether the client shows a line as a message and never sends it: an error of the API, or for the screen alone."""
+    if "isVirtual" in value and value["isVirtual"] is True:
+        return True
+    if value.get("isApiErrorMessage") is not True:
+        return False
     message = value.get("message")
-    model = message.get("model") if isinstance(message, dict) else None
-    return value.get("isVirtual") is True or (value.get("isApiErrorMessage") is True and model == "<synthetic>")
+    return isinstance(message, dict) and message.get("model") == "<synthetic>"
 
 
 def _is_from_elsewhere(attachment: Json) -> bool:
@@ -262,6 +279,20 @@ def _kept(value: dict[str, Json]) -> Kept | None:
         if isinstance(head, str) and isinstance(anchor, str) and isinstance(tail, str):
             return Kept(anchor, (), head, tail)
     return None
+
+
+def _alone(entry: Entry, content: Content) -> Message:
+    """One line as a message of its own."""
+    return Message(
+        "assistant" if entry.kind == "assistant" else "user",
+        content.text,
+        tuple(content.uses),
+        tuple(content.results),
+        None,
+        (entry.document,),
+        content.more,
+        entry.by_client and entry.kind != "assistant",
+    )
 
 
 def _messages(branch: list[Entry]) -> tuple[Message, ...]:
