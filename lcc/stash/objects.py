@@ -15,7 +15,7 @@ import re
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -109,20 +109,23 @@ def write_pack(folder: Path, objects: Iterable[tuple[str, bytes]]) -> Path:
     return target
 
 
-def find_in_pack(pack: Path, prefix: str) -> list[Place]:
-    """The objects of ``pack`` whose sha256 begins with ``prefix``. A pack that has vanished has none."""
+def find_in_pack(pack: Path, prefixes: Collection[str]) -> list[Place]:
+    """The objects of ``pack`` whose sha256 begins with one of ``prefixes``, in their order. A pack that has vanished
+    has none."""
     index = _index_bytes(pack)
     if index is None:
-        return [place for place in places_in(pack) if place.sha256.startswith(prefix)]
-    wanted = bytes.fromhex(prefix[: len(prefix) // 2 * 2])
+        places = places_in(pack)
+        return [place for prefix in prefixes for place in places if place.sha256.startswith(prefix)]
     found = []
-    at = index.find(wanted)
-    while at >= 0:
-        if at % _ROW.size == 0:
-            place = _place(pack, index, at)
-            if place.sha256.startswith(prefix):
-                found.append(place)
-        at = index.find(wanted, at + 1)
+    for prefix in prefixes if index else ():
+        wanted = bytes.fromhex(prefix[: len(prefix) // 2 * 2])
+        at = index.find(wanted)
+        while at >= 0:
+            if at % _ROW.size == 0:
+                place = _place(pack, index, at)
+                if place.sha256.startswith(prefix):
+                    found.append(place)
+            at = index.find(wanted, at + 1)
     return found
 
 

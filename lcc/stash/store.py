@@ -157,8 +157,7 @@ class Stash:
             if not missing:
                 break
             try:
-                places = [place for sha in missing for place in find_in_pack(pack, sha)]
-                for place in places:
+                for place in find_in_pack(pack, list(missing)):
                     try:
                         found[place.sha256] = read_object(place)
                         missing.pop(place.sha256, None)
@@ -186,7 +185,7 @@ class Stash:
         unreadable: OSError | None = None
         for pack in pack_files(self.folder):
             try:
-                found += find_in_pack(pack, prefix)
+                found += find_in_pack(pack, (prefix,))
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -203,8 +202,8 @@ class Stash:
         wanted = {prefix: frozenset(given) for prefix, given in by_prefix.items()}
         for pack in pack_files(self.folder):
             try:
-                for prefix, known in by_prefix.items():
-                    known.update(place.sha256 for place in find_in_pack(pack, prefix))
+                for place in find_in_pack(pack, by_prefix.keys()):
+                    by_prefix[place.sha256[:MIN_ID_LENGTH]].add(place.sha256)
             except OSError:
                 continue  # it may vanish; what cannot be read names nothing
         return {
@@ -289,7 +288,7 @@ class _Putting:
         for sha in contents.keys() & before.keys():
             pack = self._stash.folder / "packs" / before[sha]
             try:
-                places = [place for place in find_in_pack(pack, sha) if read_object(place) == contents[sha]]
+                places = [place for place in find_in_pack(pack, (sha,)) if read_object(place) == contents[sha]]
                 if places:
                     os.utime(pack)
                     self._outcomes[sha] = Stored(sha, len(contents[sha]), False)

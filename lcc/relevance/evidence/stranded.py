@@ -6,7 +6,7 @@ still has the text, so it is put back in the note's place, and the pass decides 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lcc.contract.notes import Note, find_note
@@ -26,12 +26,9 @@ class Followed:
 
 def with_stranded_notes_followed(transcript: Transcript) -> Followed:
     """Follow the notes of the conversation whose target is not in it; each is told as a warning."""
-    sent = _texts(transcript.pairs())
-    stranded: dict[str, Note] = {}
-    for text_id, pair in sent.items():
-        note = find_note(pair.result.text)
-        if note is not None and note.kind in ("identical", "lines") and note.target not in sent:
-            stranded[text_id] = note
+    notes = dict(_notes_of_results(transcript))
+    sent = _texts(transcript.pairs()) if notes else {}
+    stranded = {text_id: note for text_id, note in notes.items() if text_id in sent and note.target not in sent}
     if not stranded:
         return Followed(transcript)
     aside = _texts(transcript.aside_pairs())
@@ -53,6 +50,16 @@ def with_stranded_notes_followed(transcript: Transcript) -> Followed:
         for message in transcript.messages
     )
     return Followed(replace(transcript, messages=messages), texts, tuple(warnings))
+
+
+def _notes_of_results(transcript: Transcript) -> Iterator[tuple[str, Note]]:
+    """The notes that name another result, by the text id of the result that each stands in."""
+    for message in transcript.messages:
+        for result in message.tool_results:
+            for text_id, _, part in result.texts():
+                note = find_note(part.text)
+                if note is not None and note.kind in ("identical", "lines"):
+                    yield text_id, note
 
 
 def _texts(pairs: Iterable[Pair]) -> dict[str, Pair]:

@@ -17,6 +17,7 @@ _PATH = re.compile(r"(?<![\w./@:%~+-])[\w.@%+~-]*+(?:/[\w.@%+~-]++)+")
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 _HEX = re.compile(r"(?<![\w./-])(?=[0-9]*[a-f])[0-9a-f]{7,40}(?![\w/-])")
 _HEX_WORD = re.compile(rb"(?=[0-9]*[a-f])[0-9a-f]{7,40}")
+_HEX_DIGITS: Final = b"0123456789abcdef"
 _AGENT = re.compile(r"^agentId: ([\w-]+)", re.MULTILINE)
 _WITHOUT: Final[frozenset[Feature | None]] = frozenset({"read", "web", "plan", "write"})
 _WITHOUT_IDS: Final[frozenset[Feature | None]] = frozenset({"search"})
@@ -27,7 +28,7 @@ def names_among(words: Iterable[bytes]) -> Iterator[bytes]:
     for word in words:
         if b"/" in word:
             yield path_tail(word)
-        elif _HEX_WORD.fullmatch(word):
+        elif not word.strip(_HEX_DIGITS) and _HEX_WORD.fullmatch(word):
             yield word
 
 
@@ -56,6 +57,8 @@ def excerpt_of(text: str, group: Feature | None, known: Collection[bytes]) -> tu
 
 
 def _paths(text: str, known: Collection[bytes]) -> Iterator[str]:
+    if "/" not in text:
+        return
     seen: set[bytes] = set()
     size = 0
     for found in _PATH.finditer(text):
