@@ -251,10 +251,17 @@ def _dedupe(output: Output, kept_at: str, note: str | None, reason: Reason) -> P
 def _anchors_of(text: str) -> tuple[_Anchor, ...]:
     """The one or two longest lines among the first lines of ``text``: rare lines, that is, in most outputs."""
     lines = text.split("\n", _LINES_LOOKED_AT)[:_LINES_LOOKED_AT]
-    longest = max(lines, key=len)
-    first = _anchor(lines, longest)
-    others = [line for line in lines if line != longest]
-    return (first, _anchor(lines, max(others, key=len))) if others else (first,)
+    lengths = list(map(len, lines))
+    left = lengths.copy()
+    found: list[_Anchor] = []
+    for _ in lines:
+        index = left.index(max(left))
+        left[index] = -1
+        if not found or lines[index] != found[0].line:
+            found.append(_Anchor(lines[index], index, sum(lengths[:index]) + index))
+            if len(found) == 2:
+                break
+    return tuple(found)
 
 
 def _anchor(lines: list[str], line: str) -> _Anchor:

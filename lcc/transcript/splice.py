@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TypeAlias
 
 import orjson
@@ -141,39 +140,10 @@ def _walk(raw: bytes, start: int, trie: Trie, cuts: list[Cut]) -> int:
     """Record the cuts inside the value at ``start``, one for each edit; its end offset."""
     opening = raw[start]
     if opening == 0x7B:
-        return _walk_object(raw, start + 1, trie, cuts)
+        return _walk_members(raw, start + 1, trie, cuts)
     if opening == 0x5B:
         return _walk_array(raw, start + 1, trie, cuts)
     return skip_value(raw, start)
-
-
-@lru_cache(maxsize=64)
-def _member_patterns(key: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Over the members ahead of ``key`` to its value; and over those after it to the object's end.
-
-    Neither matches where ``key`` stands twice, or where a key is written with an escape.
-    """
-    name = re.escape(orjson.dumps(key))
-    other = _BETWEEN + rb"(?!" + name + rb')"[^"\\]*+"' + _COLON + _value_pattern()
-    to_value = rb"(?:" + other + rb")*+" + _BETWEEN + name + _COLON
-    to_end = rb"(?:" + other + rb")*+" + _SPACE_PATTERN + rb"\}"
-    return re.compile(to_value, re.DOTALL), re.compile(to_end, re.DOTALL)
-
-
-def _walk_object(raw: bytes, position: int, trie: Trie, cuts: list[Cut]) -> int:
-    """The usual case, one edited member, takes two matches; any other is walked member by member."""
-    if len(trie) == 1:
-        [(key, edit)] = trie.items()
-        to_value, to_end = _member_patterns(str(key))
-        value = to_value.match(raw, position)
-        if value is not None:
-            low = len(cuts)
-            end = _walk_member(raw, value.end(), key, edit, cuts)
-            rest = to_end.match(raw, end)
-            if rest is not None:
-                return rest.end()
-            del cuts[low:]
-    return _walk_members(raw, position, trie, cuts)
 
 
 def _walk_member(raw: bytes, start: int, key: str | int, edit: object, cuts: list[Cut]) -> int:
