@@ -24,6 +24,9 @@ from lcc.private_files import Beside, open_regular
 
 MAX_OBJECT_BYTES = 64 * 1024 * 1024
 MIN_ID_LENGTH = 12
+_START = MIN_ID_LENGTH // 2
+_FEW_IDS = 4
+"""So many are each looked up in an index, which is faster than to make a table of it."""
 PACK_SUFFIX = ".pack"
 _LEVEL = 3  # half of the time of zlib's default for a few percent more bytes
 _HEADER = struct.Struct(">4s32sQQI")
@@ -110,23 +113,40 @@ def write_pack(folder: Path, objects: Iterable[tuple[str, bytes]]) -> Path:
 
 
 def find_in_pack(pack: Path, prefixes: Collection[str]) -> list[Place]:
-    """The objects of ``pack`` whose sha256 begins with one of ``prefixes``, in their order. A pack that has vanished
-    has none."""
+    """The objects of ``pack`` whose sha256 begins with one of ``prefixes`` (12 digits or more), in their order.
+
+    A pack that has vanished has none.
+    """
     index = _index_bytes(pack)
     if index is None:
         places = places_in(pack)
         return [place for prefix in prefixes for place in places if place.sha256.startswith(prefix)]
+    rows = _rows_by_start(index) if len(prefixes) > _FEW_IDS else None
     found = []
-    for prefix in prefixes if index else ():
+    for prefix in prefixes:
         wanted = bytes.fromhex(prefix[: len(prefix) // 2 * 2])
-        at = index.find(wanted)
-        while at >= 0:
-            if at % _ROW.size == 0:
-                place = _place(pack, index, at)
-                if place.sha256.startswith(prefix):
-                    found.append(place)
-            at = index.find(wanted, at + 1)
+        for at in _rows_with(index, wanted) if rows is None else rows.get(wanted[:_START], ()):
+            place = _place(pack, index, at)
+            if place.sha256.startswith(prefix):
+                found.append(place)
     return found
+
+
+def _rows_with(index: bytes, start: bytes) -> Iterator[int]:
+    """Where the rows begin whose sha256 begins with ``start``."""
+    at = index.find(start)
+    while at >= 0:
+        if at % _ROW.size == 0:
+            yield at
+        at = index.find(start, at + 1)
+
+
+def _rows_by_start(index: bytes) -> dict[bytes, list[int]]:
+    """Where the rows begin, by the first bytes of their sha256: for many ids, one look at each row."""
+    rows: dict[bytes, list[int]] = {}
+    for at in range(0, len(index), _ROW.size):
+        rows.setdefault(index[at : at + _START], []).append(at)
+    return rows
 
 
 def places_in(pack: Path) -> list[Place]:

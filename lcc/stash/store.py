@@ -285,16 +285,20 @@ class _Putting:
     def _adopt(self, contents: dict[str, bytes]) -> None:
         """Take what this session has stored before, where it is still whole; gc goes by the time of the last put."""
         before = named_before(self._stash.folder, self._stash.session)
+        by_pack: dict[str, list[str]] = {}
         for sha in contents.keys() & before.keys():
-            pack = self._stash.folder / "packs" / before[sha]
+            by_pack.setdefault(before[sha], []).append(sha)
+        for name, shas in by_pack.items():
+            pack = self._stash.folder / "packs" / name
             try:
-                places = [place for place in find_in_pack(pack, (sha,)) if read_object(place) == contents[sha]]
-                if places:
+                whole = {place.sha256 for place in find_in_pack(pack, shas) if _holds(place, contents[place.sha256])}
+                if whole:
                     os.utime(pack)
-                    self._outcomes[sha] = Stored(sha, len(contents[sha]), False)
-                    self.packs[sha] = pack.name
-            except (DamagedObjectError, OSError):
+            except OSError:
                 continue  # it is written again
+            for sha in whole:
+                self._outcomes[sha] = Stored(sha, len(contents[sha]), False)
+                self.packs[sha] = name
 
     def _write(self, contents: dict[str, bytes]) -> None:
         objects: dict[str, bytes] = {}
@@ -315,6 +319,14 @@ class _Putting:
             outcome = self._outcomes[sha] = _read_back(places.get(sha), sha, contents[sha])
             if isinstance(outcome, Stored):
                 self.packs[sha] = pack.name
+
+
+def _holds(place: Place, content: bytes) -> bool:
+    """Whether what stands there can be read and is ``content``."""
+    try:
+        return read_object(place) == content
+    except (DamagedObjectError, OSError):
+        return False
 
 
 def _groups(shas: Iterable[str], contents: dict[str, bytes]) -> Iterator[list[str]]:
