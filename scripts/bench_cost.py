@@ -46,12 +46,12 @@ def wants(state: State) -> bool:
     return state.context >= LEAST_CONTEXT
 
 
-def pays(state: State, freed: float, first: float) -> bool:
+def pays(state: State, freed: float) -> bool:
     """The rule."""
     return worth_between_turns(
         context_tokens=state.context,
         freed_tokens=freed,
-        kept_tokens=first,
+        kept_tokens=state.first,
         requests=state.requests,
         idle_seconds=state.gap.idle,
         prices=state.prices,
@@ -61,12 +61,12 @@ def pays(state: State, freed: float, first: float) -> bool:
 def policies(share: float) -> list[Policy]:
     """The rows of the table."""
 
-    def cold(state: State, freed: float, first: float) -> bool:
-        return is_cold(state.gap.idle, state.prices) and pays(state, freed, first)
+    def cold(state: State, freed: float) -> bool:
+        return is_cold(state.gap.idle, state.prices) and pays(state, freed)
 
-    def early(state: State, freed: float, first: float) -> bool:
+    def early(state: State, freed: float) -> bool:
         full = state.context >= share * state.window and freed >= max(LEAST_FREED, LEAST_SHARE_COLD * state.context)
-        return full or pays(state, freed, first)
+        return full or pays(state, freed)
 
     return [
         Policy("`auto` only"),

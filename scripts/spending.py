@@ -89,14 +89,14 @@ class State:
     prices: Prices
     requests: int
     """How many came before."""
-    grown: float
-    """Tokens that the context has grown by since the last compaction, or the session's start."""
+    first: int
+    """The first request's context: the client's system prompt and tools, which no compaction changes."""
 
 
 Wants = Callable[[State], bool]
 """Whether to try a pass now."""
-Accepts = Callable[[State, float, float], bool]
-"""Whether to take it: told the tokens that it frees, and those before its first change."""
+Accepts = Callable[[State, float], bool]
+"""Whether to take it: told the tokens that it frees."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,6 @@ class _Replay:
         """Of what was freed, tokens that the client has since dropped by itself."""
         self.due: dict[int, list[str]] = {}
         """Results to recall, by the request that needs them."""
-        self.since = 0.0
         self.thought = 0
         """The request up to which thinking is gone."""
 
@@ -240,7 +239,8 @@ class _Replay:
             if previous is not None:
                 self._client_dropped(index, previous, request)
             context = self._size(request)
-            state = State(before, session.window, session.gaps[index], session.prices, index, before - self.since)
+            first = session.requests[0].context
+            state = State(before, session.window, session.gaps[index], session.prices, index, first)
             removal = self._compaction(index, state, context)
             for name in self.due.pop(index, []):
                 self._recall(name, self._size(request))
@@ -289,7 +289,7 @@ class _Replay:
         if state is None:
             if sum(characters) / max(1, size(self.context)) < LEAST_AT_THE_WALL:
                 return None
-        elif self.policy.accepts is not None and not self.policy.accepts(state, freed, position):
+        elif self.policy.accepts is not None and not self.policy.accepts(state, freed):
             return None
         for number, tokens in enumerate(gone):
             self.freed[number] += tokens
@@ -298,7 +298,6 @@ class _Replay:
         self._note_needs(index)
         self.found.compactions += 1
         self.found.freed += freed
-        self.since = self._size(self.session.requests[index])
         return Removal(index, freed, position)
 
     def _thinking(self, index: int) -> list[float]:
@@ -331,7 +330,7 @@ class _Replay:
         self.found.cost += self.session.summary_cost(index, self._size(self.session.requests[index - 1]))
         self.context = [{"role": message["role"], "text": ""} for message in self.context]
         self.freed = [0.0] * len(self.freed)
-        self.kept = self.recalled = self.covered = self.since = 0.0
+        self.kept = self.recalled = self.covered = 0.0
         self.gone, self.due, self.thought = {}, {}, index
 
     def _note_needs(self, index: int) -> None:

@@ -71,9 +71,10 @@ def worth_between_turns(
     """Whether to compact a session that is between two turns.
 
     Its context holds ``context_tokens`` (the true figure), of which ``freed_tokens`` would go; ``kept_tokens`` stand
-    before the first change and stay cached (0, the dearest case, where that is not known). ``requests`` is how many
-    the session has had, ``idle_seconds`` how long ago the last one was, ``prices`` those of its own cache entries:
-    for five minutes, or for an hour where its usage shows writes for an hour (`lcc.tokens.requests.prices_of`).
+    before the first change and stay cached. The first request's context is a good figure for them, since all behind
+    the client's system prompt and tools may change; 0, the dearest case, where it is not known. ``requests`` is how
+    many the session has had, ``idle_seconds`` how long ago the last one was, ``prices`` those of its own cache
+    entries: for five minutes, or for an hour where its usage shows such writes (`lcc.tokens.requests.prices_of`).
     """
     saved_each = prices.read * freed_tokens
     cold = is_cold(idle_seconds, prices)
