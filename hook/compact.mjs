@@ -87,7 +87,7 @@ async function compact($, event, options, id, loop, context) {
   const missing = missingIn(built, messages, plan);
   if (missing) throw new Reluctance(`a replacement would lose ${missing}`);
   answered.replaced(loop, pointOf(tidy(built)));
-  if (context) awaitFigures(context, answer.report);
+  if (context) awaitFigures(id, context, answer.report);
   return { say: `${answer.say} in ${Date.now() - begun} ms`, messages: built };
 }
 
@@ -103,11 +103,11 @@ async function decide($, event, options) {
   const loop = `${id} ${event.agentId ?? ""}`;
   const point = pointOf(tidy(event.messages));
   const stays = mayStay(event, context);
-  let why = answered.again(loop, event, point, context, Date.now());
+  let why = answered.again(loop, { ...event, stays }, point, context, Date.now());
   const isAgain = why !== undefined;
   try {
-    if (!isAgain && event.trigger === "auto" && !event.agentId && hasRoom(leftBy()) === false) {
-      return { why: `the last compaction left too little room: ${used(leftBy())}` };
+    if (!isAgain && event.trigger === "auto" && !event.agentId && hasRoom(leftBy(id)) === false) {
+      return { why: `the last compaction left too little room: ${used(leftBy(id))}` };
     }
     if (!isAgain) return await compact($, event, options, id, loop, context);
   } catch (error) {

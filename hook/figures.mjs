@@ -3,35 +3,31 @@
 import { runQuietly, tell } from "./client.mjs";
 import { cameDown } from "./room.mjs";
 
-// The newest replacement whose figures are still to come: {before, report}.
-let awaited;
-// The context right after the newest replacement, once it is known.
-let after;
+// The newest replacement: {session, before, report}, and the context behind it, `after`, once it is known.
+let newest;
 
 /** The session was replaced: what it held before, and where the report of it stands. */
-export const awaitFigures = (before, report) => {
-  awaited = { before, report };
-  after = undefined;
+export const awaitFigures = (session, before, report) => {
+  newest = { session, before, report };
 };
 
-/** The context as the newest replacement left it; undefined where that is not known (yet). */
-export const leftBy = () => after;
+/** The context as the session's newest replacement left it; undefined where that is not known (yet). */
+export const leftBy = (session) => (newest?.session === session ? newest.after : undefined);
 
 /** The built-in summary comes behind it: what the replacement left says nothing any more. */
 export const forgetFigures = () => {
-  awaited = undefined;
-  after = undefined;
+  newest = undefined;
 };
 
 /** The client has measured the session anew: say what the replacement before did, and have it in the report. */
 export async function noteFigures($, event) {
-  if (!awaited || !(event.context?.tokens > 0)) return;
-  const { before, report } = awaited;
-  awaited = undefined;
-  after = event.context;
-  const line = cameDown(before, after);
+  if (!newest || newest.after || !(event.context?.tokens > 0)) return;
+  if (newest.session !== (await $.session.id())) return;
+  const { before, report } = newest;
+  newest.after = event.context;
+  const line = cameDown(before, event.context);
   if (!line) return;
   await tell($, line, true);
-  const { tokens, window } = after;
+  const { tokens, window } = event.context;
   await runQuietly($, "client.py", ["measured"], { report, tokens, window });
 }

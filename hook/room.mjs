@@ -74,13 +74,16 @@ export class Answered {
     this.keep(loop, { point, why: "nothing new to remove since the last compaction", isDone: true });
   }
 
-  /** Why the session stays as it is this time too; undefined where a pass must find out. */
-  again(loop, { trigger }, point, context, at) {
+  /**
+   * Why the session stays as it is this time too; undefined where a pass must find out. Where it cannot stay
+   * (`stays`), a pass has its last try ahead of a summary, unless nothing has changed at all.
+   */
+  again(loop, { trigger, stays }, point, context, at) {
     const last = this.last.get(loop);
     if (!last) return undefined;
     const isByItself = trigger === "auto";
     if (last.point === point && (last.isDone || isByItself || at - last.at < SKIP_LIFE_MS)) return last.why;
     const hasHardlyGrown = isKnown(context) && context.tokens < last.tokens + GROWTH * context.window;
-    return isByItself && !last.isDone && hasHardlyGrown ? last.why : undefined;
+    return isByItself && stays && !last.isDone && hasHardlyGrown ? last.why : undefined;
   }
 }

@@ -7,7 +7,7 @@ import { Answered, GROWTH, OWN_WILL, SKIP_LIFE_MS, cameDown, hasRoom, mayStay, u
 
 const at = (tokens, window = 200_000) => ({ tokens, window });
 const MANUAL = { trigger: "manual" };
-const AUTO = { trigger: "auto" };
+const AUTO = { trigger: "auto", stays: true };
 
 for (const [name, context, room] of [
   ["little in use", at(20_000), true],
@@ -63,6 +63,8 @@ test("the client's own question is not worth a pass until the context has grown"
   assert.equal(answered.again("s", AUTO, "2/9", at(grown - 1), 1), "too little");
   assert.equal(answered.again("s", AUTO, "2/9", at(grown), 1), undefined);
   assert.equal(answered.again("s", AUTO, "2/9", undefined, 1), undefined);
+  assert.equal(answered.again("s", { ...AUTO, stays: false }, "2/9", at(grown - 1), 1), undefined);
+  assert.equal(answered.again("s", { ...AUTO, stays: false }, "1/2", at(80_000), 1), "too little");
 });
 
 test("after a replacement nothing new can be removed at the same point, and growth is looked at", () => {
