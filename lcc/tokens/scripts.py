@@ -20,31 +20,8 @@ class Rate(NamedTuple):
     character: float
 
 
-class Accented(NamedTuple):
-    """Tokens for each Latin word with accents, and for each of its letters: plain, with an accent of western Europe,
-    with another one, and of Vietnamese."""
-
-    start: float
-    plain: float
-    western: float
-    other: float
-    vietnamese: float
-
-    def tokens(self, word: str) -> float:
-        """The tokens of ``word``."""
-        western, vietnamese = len(_WESTERN.findall(word)), len(_VIETNAMESE.findall(word))
-        plain = sum(map(str.isascii, word))
-        other = len(word) - plain - western - vietnamese
-        return (
-            self.start + plain * self.plain + western * self.western + other * self.other + vietnamese * self.vietnamese
-        )
-
-
-_WESTERN = re.compile("[\u00c0-\u00cf\u00d1-\u00d6\u00d8-\u00dc\u00df-\u00ef\u00f1-\u00f6\u00f8-\u00fc]")
-_VIETNAMESE = re.compile("[\u0110\u0111\u01a0\u01a1\u01af\u01b0\u1e00-\u1eff]")
-
 RATES: dict[str, tuple[str, Rate]] = {
-    "greek": ("\u0370-\u03ff\u1f00-\u1fff", Rate(0.0, 0.83)),
+    "greek": ("\u0370-\u03ff\u1f00-\u1fff", Rate(0.75, 0.7)),
     "cyrillic": ("\u0410-\u044f\u0401\u0451", Rate(0.78, 0.33)),
     "slavic": ("\u0402-\u040d\u040f\u0452-\u045d\u045f\u0490-\u0491", Rate(0.78, 0.8)),
     # These letters are few in a text, and stand for all that costs more in the languages that have them.
@@ -56,24 +33,36 @@ RATES: dict[str, tuple[str, Rate]] = {
     "devanagari": ("\u0900-\u097f", Rate(0.0, 0.92)),
     "bengali": ("\u0980-\u09ff", Rate(0.0, 1.07)),
     "gurmukhi": ("\u0a00-\u0a7f", Rate(1.74, 2.09)),
+    "gujarati": ("\u0a80-\u0aff", Rate(0.1, 1.13)),
+    "oriya": ("\u0b00-\u0b7f", Rate(0.3, 1.85)),
     "tamil": ("\u0b80-\u0bff", Rate(0.74, 0.91)),
     "telugu": ("\u0c00-\u0c7f", Rate(0.0, 1.06)),
     "kannada": ("\u0c80-\u0cff", Rate(1.98, 1.75)),
     "malayalam": ("\u0d00-\u0d7f", Rate(0.78, 1.19)),
+    "sinhala": ("\u0d80-\u0dff", Rate(0.67, 1.0)),
     "thai": ("\u0e00-\u0e7f", Rate(0.51, 0.99)),
+    "lao": ("\u0e80-\u0eff", Rate(0.0, 1.28)),
+    "tibetan": ("\u0f00-\u0fff", Rate(1.47, 1.33)),
+    "burmese": ("\u1000-\u109f", Rate(0.8, 1.12)),
     "georgian": ("\u10a0-\u10ff", Rate(0.04, 0.76)),
+    "ethiopic": ("\u1200-\u137f", Rate(1.6, 1.34)),
     "khmer": ("\u1780-\u17ff", Rate(0.92, 1.08)),
     "hangul": ("\uac00-\ud7a3", Rate(0.0, 1.22)),
     "hiragana": ("\u3040-\u309f", Rate(0.93, 0.42)),
     "katakana": ("\u30a0-\u30ff", Rate(0.93, 1.08)),
     "chinese": ("\u3400-\u9fff", Rate(0.93, 0.94)),
+    "lines": ("\u2500\u2501\u2550", Rate(0.6, 0.45)),
+    "boxes": ("\u2502-\u254f\u2551-\u257f", Rate(0.6, 1.0)),
+    "maths": ("\u2070-\u209f\u2100-\u214f\u2200-\u22ff", Rate(0.6, 2.2)),
+    "pictures": ("\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff", Rate(0.6, 2.75)),
+    "joiners": ("\u200d\ufe0f", Rate(0.6, 0.9)),
     "wide": ("\u3000-\u303f\uff00-\uffef", Rate(0.93, 1.84)),
 }
 """The characters of each script, as a class of a regular expression, and what they cost."""
 
 ACCENTS = "\u0300-\u036f"
 """The accents that follow their letter."""
-ACCENTED = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff" + ACCENTS
+ACCENTED = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u1e00-\u1eff" + ACCENTS
 """Latin letters beyond ASCII, and those accents."""
 OTHER = "".join(characters for characters, _ in RATES.values())
 """Every character in the table, as the inside of a class of a regular expression."""

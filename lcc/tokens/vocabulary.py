@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from lcc.tokens.scripts import ACCENTED, ACCENTS, OTHER, Accented, tokens_of
+from lcc.tokens.letters import load_weights, tokens_of_word
+from lcc.tokens.scripts import ACCENTED, ACCENTS, OTHER, tokens_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -23,11 +24,15 @@ FamilyName: TypeAlias = Literal["older", "newer"]
 END_OF_WORD = "</w>"
 MERGES_HEADER = "#lcc-merges 1"
 
+COLOUR = r"\x1b\[?"
+"""How a terminal's colours begin, which both families know as one token."""
+COLOUR_TOKENS = 0.95
 RUN = re.compile(
     rf"[{OTHER}]+(?: (?=[^\s\d]))?"  # a stretch of another script, with its marks and the space before the next word
     rf"|(?:[^\W\d_{OTHER}][{ACCENTS}]*)+(?: (?=[^\s\d]))?"  # a word, the same
     r"|\d+"
-    r"|(?:[^\w\s]|_)+(?: (?=[^\s\d]))?"  # punctuation, the same
+    rf"|{COLOUR}"
+    r"|(?:[^\w\s\x1b]|_)+(?: (?=[^\s\d]))?"  # punctuation, the same
     r"|\n+"
     r"|[^\S\n]+"
 )
@@ -51,20 +56,13 @@ class Family:
     words: float
     capitals: float
     punctuation: float
-    accented: Accented
-    speakable: float
-    """Tokens at most for each letter of a Latin word without accents, whatever its language, if it can be spoken."""
     exact_version: str
     """What the ``ctok`` package calls this vocabulary."""
 
 
 FAMILIES: dict[FamilyName, Family] = {
-    "older": Family(
-        "older", "merges-older.txt", 24_000, False, 0.98, 0.9, 1.0, Accented(0.1, 0.24, 0.85, 1.4, 2.0), 0.335, "3.0"
-    ),
-    "newer": Family(
-        "newer", "merges-newer.txt", 10_000, True, 1.26, 0.85, 1.42, Accented(0.4, 0.33, 0.5, 1.3, 1.65), 0.455, "4.8"
-    ),
+    "older": Family("older", "merges-older.txt", 24_000, False, 0.98, 0.9, 1.0, "3.0"),
+    "newer": Family("newer", "merges-newer.txt", 10_000, True, 1.26, 0.85, 1.42, "4.8"),
 }
 
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2}))?(?![0-9])")
@@ -103,16 +101,19 @@ def pieces(run: str, family: Family) -> list[str]:
 def run_counter(family: Family) -> Callable[[str], float]:
     """A function that counts one run with the shipped vocabulary. Raises OSError or ImportError."""
     tokenizer = load(family)
+    letters = load_weights(family.name)
 
     def tokens(run: str) -> float:
         word = run[:-1] if run[-1] == " " else run
+        if run[0] == "\x1b":
+            return COLOUR_TOKENS
         if _OTHER_SCRIPT.match(word):
             return tokens_of(word)
         if _ACCENTED.fullmatch(word):
-            return family.accented.tokens(word)
+            return tokens_of_word(word, letters)
         spelled = spell(run)
         if len(word) > 3 and _SPEAKABLE.fullmatch(word):
-            return min(spelled, len(word) * family.speakable)
+            return min(spelled, tokens_of_word(word, letters))
         return spelled
 
     def spell(run: str) -> float:

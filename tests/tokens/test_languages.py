@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,11 +13,14 @@ from lcc.judge.plan import Limits, plan_requests
 from lcc.relevance.evidence.pins import pin_reasons
 from lcc.tokens import RunCounter, budget_counter, exact
 from lcc.tokens.counters import VOCABULARY_BUDGET_FACTOR
+from lcc.tokens.letters import load_weights, tokens_of_word
 from lcc.tokens.scripts import RATES
 from lcc.tokens.vocabulary import FAMILIES, FamilyName, run_counter
 from lcc.transcript import parse_payload
 
 TEXTS = json.loads(Path(__file__).with_name("languages.json").read_text(encoding="utf-8"))
+DECOMPOSED = {"older": 89, "newer": 126}
+"""The exact counts of the Polish text, decomposed."""
 COUNTERS = {
     name: RunCounter(run_counter(family), method="", factor=VOCABULARY_BUDGET_FACTOR)
     for name, family in FAMILIES.items()
@@ -32,12 +36,30 @@ def test_a_budget_is_never_under_and_at_most_a_third_over(language: str, family:
 
 
 @pytest.mark.parametrize("family", ["older", "newer"])
-@pytest.mark.parametrize(
-    "text", ["\u0a96\u0abe\u0ab2\u0ac0 ", "\u1208\u1218\u12f3 ", "\u0f40\u0f0b\u0f41 ", "\U0001f642"]
-)
+@pytest.mark.parametrize("text", ["\u13a0\u13d4 ", "\u182e\u1823 ", "\u2c00\u2c13\u2c30 ", "\U00012000"])
 def test_a_script_that_nobody_measured_is_counted_in_bytes(text: str, family: FamilyName) -> None:
-    """Gujarati, Ethiopic, Tibetan, pictures: at least a token for each character, never a guess below."""
+    """Cherokee, Mongolian, Glagolitic, cuneiform: at least a token for each character, never a guess below."""
     assert COUNTERS[family].count(text * 50) >= 50 * len(text.strip())
+
+
+def test_every_pair_of_letters_has_a_weight() -> None:
+    """Any word is counted: capitals, letters of every alphabet, accents of their own, half of a pair."""
+    for family in FAMILIES:
+        weights = load_weights(family)
+        for word in ("Aé", "ŵyẹ́ɛ\u02bb", "\u0130x", "a\ud800b", "\u0301", "ßŒ", "K\u212a"):
+            assert tokens_of_word(word, weights) >= 1
+
+
+def test_a_word_costs_the_same_in_either_case() -> None:
+    weights = load_weights("newer")
+    assert tokens_of_word("ŁÓDŹ", weights) == tokens_of_word("łódź", weights)
+
+
+def test_a_text_with_its_accents_apart_is_not_counted_under() -> None:
+    """Decomposed letters (NFD), as some file systems write names: exact counts by ctok."""
+    text = unicodedata.normalize("NFD", TEXTS["Polish"]["text"])
+    assert 1.0 <= COUNTERS["newer"].count(text) / DECOMPOSED["newer"] <= 1.35
+    assert 1.0 <= COUNTERS["older"].count(text) / DECOMPOSED["older"] <= 1.35
 
 
 def test_the_scripts_have_no_character_in_common() -> None:
