@@ -84,7 +84,7 @@ def _value(row: Row) -> str:
 
 
 def guards_table() -> list[str]:
-    """What is never touched, and in which modes, for README.md: a line for all rows of the same words."""
+    """What is never touched, and in which modes, for lcc/commands/README.md: a line for all rows of the same words."""
     modes = get_args(DecidingMode)
     cells: dict[str, dict[DecidingMode, Firmness]] = {}
     for guard in GUARDS:
@@ -94,6 +94,16 @@ def guards_table() -> list[str]:
     head = ["what stays", *(f"`{mode}`" if mode in RULES_MODES else mode.replace("_", " ") for mode in modes)]
     rows = ([words, *(line.get(mode, "") for mode in modes)] for words, line in cells.items())
     return [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
+
+
+def always_table() -> list[str]:
+    """What no mode touches, for README.md."""
+    modes: dict[str, set[DecidingMode]] = {}
+    for guard in GUARDS:
+        if guard.firmness == "whole":
+            modes.setdefault(guard.words, set()).update(guard.modes)
+    always = [words for words, bound in modes.items() if bound == set(get_args(DecidingMode))]
+    return [_row(["never touched, in any mode"]), _row(["---"]), *(_row([words]) for words in always)]
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -112,7 +122,8 @@ def made_files() -> Iterable[tuple[Path, str]]:
     """Each file that holds something of the table, and what it must hold."""
     yield PLUGIN, plugin()
     for path, made in (
-        ("README.md", guards_table()),
+        ("README.md", always_table()),
+        ("lcc/commands/README.md", guards_table()),
         ("daemon/README.md", config_table()),
         ("lcc/README.md", options_table()),
     ):

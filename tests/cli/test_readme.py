@@ -17,10 +17,19 @@ from programs import LCC
 
 README = (ROOT / "README.md").read_text()
 LCC_README = (ROOT / "lcc" / "README.md").read_text()
-COMMANDS = [line for line in README.splitlines() if line.startswith("lcc ")]
+GUIDE = (ROOT / "lcc" / "commands" / "README.md").read_text()
+COMMANDS = [line for line in GUIDE.splitlines() if line.startswith("lcc ")]
+READMES = [ROOT / "README.md"]
+READMES += [path for package in ("lcc", "hook", "daemon", "scripts") for path in (ROOT / package).rglob("README.md")]
 
 
-def test_the_commands_of_the_readme_run_one_after_the_other(world: World) -> None:
+def test_the_readme_is_of_one_screen() -> None:
+    """What the person who installs it reads; all the rest stands behind it."""
+    assert len(README.splitlines()) <= 75
+    assert re.findall(r"^python3 scripts/(\w+)\.py", README, re.MULTILINE) == ["demo", "test"]
+
+
+def test_the_commands_of_the_guide_run_one_after_the_other(world: World) -> None:
     """Each line as it stands, comment and all, by a shell's own rules."""
     assert COMMANDS[0].startswith("lcc compact session.jsonl ")
     for line in COMMANDS:
@@ -32,11 +41,11 @@ def test_the_commands_of_the_readme_run_one_after_the_other(world: World) -> Non
     assert (world.folder / "page.html").stat().st_size > 20_000
 
 
-def test_every_command_of_the_program_is_in_the_readme() -> None:
+def test_every_command_of_the_program_is_in_the_guide() -> None:
     """With a line of its own in the table."""
     from lcc.cli import COMMANDS as REGISTERED
 
-    assert [name for name in REGISTERED if f"| `lcc {name}` |" not in README] == []
+    assert [name for name in REGISTERED if f"| `lcc {name}` |" not in GUIDE] == []
 
 
 def test_the_note_in_the_readme_is_one_that_the_sample_gets(world: World) -> None:
@@ -170,9 +179,10 @@ def test_the_python_example_runs(world: World) -> None:
 
 def test_files_that_the_readmes_link_to_are_there() -> None:
     """No dead link."""
-    for base, text in ((ROOT, README), (ROOT / "lcc", LCC_README)):
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
-            assert (base / target).exists(), target
+    assert len(READMES) >= 8
+    for readme in READMES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", readme.read_text()):
+            assert (readme.parent / target).exists(), (readme, target)
 
 
 def test_the_program_that_the_tests_run_is_this_project_s() -> None:
