@@ -39,7 +39,7 @@ def compact(
         ),
     ],
     given: Given,
-    mode: Annotated[str, typer.Option(help="tool-calls; blocks is not there yet.")] = "tool-calls",
+    mode: Annotated[str, typer.Option(help="tool-calls; blocks is not available yet.")] = "tool-calls",
     format: Annotated[str, typer.Option(help=f"{', '.join((AUTO, *FORMATS))}.")] = AUTO,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a session with a damaged line; else it is kept as it is.")
@@ -55,11 +55,11 @@ def compact(
         bool,
         typer.Option(
             "--fork",
-            help="Write a new session beside this one, for claude --resume; none where nothing could be removed.",
+            help="Write a new session beside this one, for claude --resume; none if nothing could be removed.",
         ),
     ] = False,
     snapshot: Annotated[
-        bool, typer.Option("--snapshot", help="Fork a session also while a client is writing to it.")
+        bool, typer.Option("--snapshot", help="Fork a session even while a client is writing to it.")
     ] = False,
 ) -> None:
     """Remove from a session the tool outputs that can be had back, and say why for every call.

@@ -36,7 +36,7 @@ def explain(
             help="With --html: the session file whose rounds the page shows. Default: where Claude Code has it.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="Calls to list at most in each list.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="The most calls to show in each list.")] = 10,
 ) -> None:
     """Show what a pass removed, what it kept, and why, from its report alone."""
     with progress(f"reading {report}"):

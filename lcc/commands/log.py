@@ -54,11 +54,11 @@ def log(
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="The figures as Markdown, to paste.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-    file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Another log than the usual one.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="A log other than the usual one.")] = None,
 ) -> None:
     """Show the request log: figures of each pass, never a text, a path or a command. Off unless switched on.
 
-    Below it stands what compactions saved, from the usage in the session files themselves: of this folder's sessions,
+    Below it is what compactions saved, from the usage in the session files themselves: of this folder's sessions,
     or of all with --summary. Costs are input tokens at cache prices (new 1, read 0.1, written 1.25, for an hour 2).
     """
     from lcc.log.lines import LogError

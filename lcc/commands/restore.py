@@ -26,7 +26,7 @@ def restore(
     ],
     report: Annotated[
         list[str] | None,
-        typer.Option("--report", "-r", metavar="FILE", help="The report of a pass; again for each further pass."),
+        typer.Option("--report", "-r", metavar="FILE", help="The report of a pass; repeat it for each further pass."),
     ] = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write it. Default: standard output.")

@@ -42,7 +42,7 @@ def watch(
         int | None, typer.Option(min=1000, help="The context window in tokens. Default: 200,000, or what fits.")
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Look once and stop. Without a terminal and --json it does so too.")
+        bool, typer.Option("--once", help="Look once and stop, as it always does without a terminal or --json.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each change.")] = False,
 ) -> None:

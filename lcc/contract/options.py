@@ -41,12 +41,12 @@ DEFAULT_JEV_MODEL = "jev-latest"
 """The model that the environment may name another in place of (`lcc.judge.settings`)."""
 
 _PROVIDER = Option(
-    "Who decides what may go: rules (no network, no model), or a judge: jev, laya, or auto, which takes Jev, "
-    "else a Laya that answers, else keeps everything.",
+    "Who decides what may go: rules (no network, no model), or a judge: jev, laya, or auto: Jev, "
+    "else a Laya that answers, else everything is kept.",
     flag="--provider",
     flag_help="jev, laya, auto or rules. auto: Jev, else a Laya that answers, else everything is kept. "
-    "Without it: rules when an option of the rules is given, else auto; "
-    "with --fork and no rules mode: the rules, by the ladder (auto).",
+    "Default: rules if an option of the rules is given, else auto; with --fork and no rules mode, the rules in "
+    "mode auto.",
     in_config=True,
     in_mcp=True,
     mcp_default="rules",
@@ -54,11 +54,11 @@ _PROVIDER = Option(
 )
 _LIVE_MODES_WORDS = (
     "What the rules may take. lossless: repeats; recoverable: also file reads, proven on disk; stashed: also old "
-    "outputs, put into the stash first; auto: the ladder, which goes on from stashed to the inputs of old calls where "
-    "that does not free enough."
+    "outputs, put into the stash first; auto: like stashed, and then the long inputs of old calls if that does not "
+    "free enough."
 )
 _RULES_MODE = Option(
-    f"{_LIVE_MODES_WORDS} lossy (experimental): what is taken for stale or long, without a proof.",
+    f"{_LIVE_MODES_WORDS} lossy (experimental): whatever looks stale or long, without proof.",
     needs="rules",
     flag="--rules-mode",
     in_config=True,
@@ -80,7 +80,9 @@ class PassOptions:
 
     question: Annotated[
         str,
-        Option("What the session is to go on with; what it names is kept.", flag="--question", short="-q", in_mcp=True),
+        Option(
+            "What the session will work on next; whatever it names is kept.", flag="--question", short="-q", in_mcp=True
+        ),
     ] = ""
     provider: Annotated[Provider, _PROVIDER] = "auto"
     rules_mode: Annotated[RulesMode, _RULES_MODE] = "lossless"
@@ -99,10 +101,10 @@ class PassOptions:
     inputs: Annotated[
         bool,
         Option(
-            "Of auto: where results do not free enough, take long inputs of old calls too.",
+            "auto: if results do not free enough, also take the long inputs of old calls.",
             needs="rules",
             flag="--no-inputs",
-            flag_help="Of auto: leave the inputs of old calls alone.",
+            flag_help="auto: leave the inputs of old calls alone.",
             in_config=True,
             in_mcp=True,
         ),
@@ -110,10 +112,10 @@ class PassOptions:
     stash: Annotated[
         bool,
         Option(
-            "Of auto: put into the stash what nothing else gives back; off: take only that.",
+            "auto: stash what nothing else gives back; if off, take only what something else gives back.",
             needs="rules",
             flag="--no-stash",
-            flag_help="Of auto: put nothing into the stash.",
+            flag_help="auto: put nothing into the stash.",
             in_config=True,
             in_mcp=True,
         ),
@@ -121,7 +123,7 @@ class PassOptions:
     workspace_root: Annotated[
         str | None,
         Option(
-            "The folder whose files decide; the session's own folder, if it exists, where none is named.",
+            "The folder whose files prove what was read. Default: the session's own folder, if it exists.",
             kind="path",
             needs="proof",
             flag="--workspace-root",
@@ -153,7 +155,7 @@ class PassOptions:
     threshold: Annotated[
         float,
         Option(
-            "Judge: keep from this probability on.",
+            "Judge: keep at this probability or above.",
             low=0,
             high=1,
             needs="judge",
@@ -165,7 +167,7 @@ class PassOptions:
     trim_head_chars: Annotated[
         int,
         Option(
-            "Judge: characters that a trimmed result keeps.",
+            "Judge: how many characters of a trimmed result stay.",
             low=0,
             needs="judge",
             flag="--trim-head-chars",
@@ -175,7 +177,7 @@ class PassOptions:
     preserve_recent: Annotated[
         int,
         Option(
-            "Newest messages that are never touched.",
+            "How many of the newest messages are never touched.",
             low=0,
             flag="--preserve-recent",
             in_config=True,
@@ -188,7 +190,7 @@ class PassOptions:
         Option(
             "Tools whose calls and results are never touched, as globs: Bash, mcp__*.",
             flag="--protect-tool",
-            flag_help="A tool whose calls and results are never touched, as a glob (mcp__*); may be given again.",
+            flag_help="A tool whose calls and results are never touched, as a glob (mcp__*); can be repeated.",
             metavar="GLOB",
             in_config=True,
             in_mcp=True,
@@ -200,7 +202,7 @@ class PassOptions:
         Option(
             "Files and folders whose results are never touched, as globs: *.sql, docs, /srv/app/config/*.",
             flag="--protect-path",
-            flag_help="A file or folder whose results are never touched, as a glob (*.sql, docs); may be given again.",
+            flag_help="A file or folder whose results are never touched, as a glob (*.sql, docs); can be repeated.",
             metavar="GLOB",
             in_config=True,
             in_mcp=True,
@@ -214,15 +216,15 @@ class PassOptions:
         int, Option("Judge: budget for one request, in tokens.", low=1, needs="judge", flag="--max-request-tokens")
     ] = 30000
     batch_calls: Annotated[
-        int, Option("Judge: calls in one request at most.", low=1, needs="judge", flag="--batch-size")
+        int, Option("Judge: the most calls in one request.", low=1, needs="judge", flag="--batch-size")
     ] = 8
     max_workers: Annotated[
-        int, Option("Judge: requests at once at most.", low=1, needs="judge", flag="--max-workers")
+        int, Option("Judge: the most requests at once.", low=1, needs="judge", flag="--max-workers")
     ] = 4
     min_reduction: Annotated[
         float,
         Option(
-            "The least share of the session's characters that must go for it to be worth it.",
+            "The share of the session's characters that must go for a compaction to be worth it.",
             low=0,
             high=1,
             flag="--min-reduction",

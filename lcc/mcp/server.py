@@ -177,7 +177,7 @@ async def compact_transcript(
 
 def explain(
     path: Annotated[str, Field(description="A report that compact_transcript or lcc compact -r wrote.")],
-    limit: Annotated[int, Field(description="Calls to list at most in each list.", ge=0, le=50)] = 10,
+    limit: Annotated[int, Field(description="The most calls to show in each list.", ge=0, le=50)] = 10,
 ) -> CallToolResult:
     """Say from a report why every tool output was kept, replaced, deduplicated, trimmed or dropped."""
     from lcc.contract.report_reader import ReportError, read_report
