@@ -30,6 +30,8 @@ from spending import Outcome, Policy, Session, State, client_alone, run
 from lcc.compaction.worth import LEAST_CONTEXT, LEAST_FREED, LEAST_SHARE_COLD, is_cold, worth_between_turns
 
 DRAWS = 400
+RESTED_S = 10.0
+"""A prompt that comes sooner than this after a turn leaves no time for a compaction."""
 BEGINS_LATE = 100_000
 """A first request of more tokens than this: the session's beginning is in no file, and cannot be compacted here."""
 HEAD = (
@@ -43,7 +45,7 @@ Row = tuple[Policy, Outcomes]
 
 def wants(state: State) -> bool:
     """Whether a pass is tried at all."""
-    return state.context >= LEAST_CONTEXT
+    return state.context >= LEAST_CONTEXT and state.gap.idle >= RESTED_S
 
 
 def pays(state: State, freed: float) -> bool:
