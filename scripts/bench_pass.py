@@ -4,6 +4,7 @@
     python scripts/bench_pass.py --sizes 1000 4000 --modes lossless disk
     python scripts/bench_pass.py --adversarial      # sessions made to be expensive
     python scripts/bench_pass.py --profile disk     # what one pass spends its time on
+    python scripts/bench_pass.py --against CHECKOUT [--sessions FOLDER]   # the ratio to another version, mode by mode
 
 A session is made from a fixed seed: file reads (whole and in part, some repeated, some of files that were edited
 later), commands, searches, outputs printed again and outputs printed again with more around them. Each measurement
@@ -18,9 +19,11 @@ import argparse
 import cProfile
 import json
 import math
+import os
 import pstats
 import random
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -212,13 +215,15 @@ def profile(mode: str, payload: Path, root: str) -> None:
     pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
 
 
-def fresh(*arguments: object) -> str:
-    """What this script prints in a process of its own.
+def fresh(*arguments: object, checkout: Path | None = None) -> str:
+    """What this script, or that of another ``checkout``, prints in a process of its own.
 
     Sessions are made in one too: a process begins with the peak memory of the one that started it.
     """
-    command = [sys.executable, __file__, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    place = Path(__file__).parents[1] if checkout is None else checkout
+    command = [sys.executable, str(place / "scripts" / "bench_pass.py"), *map(str, arguments)]
+    env = {**os.environ, "PYTHONPATH": str(place)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode:
         raise SystemExit(f"bench_pass: the measuring process failed:\n{done.stderr}")
     return done.stdout
@@ -263,6 +268,30 @@ def table(kind: str, sizes: Sequence[int], modes: Sequence[str], repeat: int) ->
         yield f"{mode:<10}exponent {exponent(sizes, times[mode]):.2f}"
 
 
+def compare(checkout: Path, payloads: Sequence[Path], root: Path, modes: Sequence[str], repeat: int) -> Iterator[str]:
+    """The lines of a table: CPU time and peak memory of the passes over ``payloads``, there and here.
+
+    Both versions run in turns, each measurement in a fresh process of this Python, and the best of ``repeat`` counts.
+    """
+    yield f"{'mode':<10}{'passes':>8}{'there s':>9}{'here s':>9}{'ratio':>8}{'memory':>8}"
+    for mode in modes:
+        best: dict[Path, tuple[float, float]] = {}
+        for place in (checkout, Path(__file__).parents[1]):
+            best[place] = (0.0, 0.0)
+        for payload in payloads:
+            found: dict[Path, list[dict[str, float]]] = {place: [] for place in best}
+            for _ in range(repeat):
+                for place, runs in found.items():
+                    shutil.rmtree(root.parent / "stash", ignore_errors=True)
+                    runs.append(json.loads(fresh("--child", mode, payload, root, checkout=place)))
+            for place, runs in found.items():
+                cpu, peak = best[place]
+                best[place] = (cpu + min(run["cpu"] for run in runs), peak + min(run["peak"] for run in runs))
+        (cpu, peak), (cpu_here, peak_here) = best.values()
+        ratios = f"{cpu_here / cpu:>8.2f}{peak_here / peak:>8.2f}"
+        yield f"{mode:<10}{len(payloads):>8}{cpu:>9.3f}{cpu_here:>9.3f}{ratios}"
+
+
 def main() -> None:
     """Print the tables that the options ask for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
@@ -271,6 +300,8 @@ def main() -> None:
     parser.add_argument("--adversarial", action="store_true", help="sessions made to be expensive")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each measurement; the fastest counts")
     parser.add_argument("--profile", metavar="MODE", choices=MODES, help="profile one pass at the largest size")
+    parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="another version of this project")
+    parser.add_argument("--sessions", type=Path, metavar="FOLDER", help="with --against: session files (*.jsonl)")
     parser.add_argument("--child", nargs=3, metavar=("MODE", "PAYLOAD", "ROOT"), help=argparse.SUPPRESS)
     parser.add_argument("--make", nargs=4, metavar=("KIND", "SIZE", "PAYLOAD", "ROOT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -285,6 +316,14 @@ def main() -> None:
             root, file = Path(folder, "work"), Path(folder, "session.json")
             fresh("--make", REALISTIC, max(options.sizes), file, root)
             profile(options.profile, file, str(root))
+    elif options.against:
+        with tempfile.TemporaryDirectory(prefix="lcc-bench-") as folder:
+            root = Path(folder, "work")
+            payloads = sorted(options.sessions.glob("*.jsonl")) if options.sessions else [Path(folder, "session.json")]
+            if not options.sessions:
+                fresh("--make", REALISTIC, max(options.sizes), payloads[0], root)
+            for line in compare(options.against.resolve(), payloads, root, options.modes, options.repeat):
+                print(line, flush=True)
     else:
         for kind in ADVERSARIAL if options.adversarial else [REALISTIC]:
             print(f"\n{kind}")

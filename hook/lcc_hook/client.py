@@ -25,6 +25,10 @@ try:
 except ImportError:  # an interpreter without CPython's own module
     import socket  # type: ignore[no-redef]
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
 PROTOCOL = 1
 BUILD = "0.1.0"
 """The version of the whole project. It stands in the socket's name, so an old daemon never serves a new client."""
@@ -317,7 +321,7 @@ def write_out(fd: int, data: "bytes | bytearray") -> None:
         view = view[posix.write(fd, view) :]
 
 
-def slow_path() -> object:
+def slow_path() -> "ModuleType":
     """``unserved.py``, loaded so that its ``from lcc_hook.client import …`` finds this running file."""
     if __name__ == "__main__":
         sys.modules["lcc_hook.client"] = sys.modules["__main__"]
@@ -338,7 +342,7 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
     folder, budget, start_budget = b"", BUDGET, START_BUDGET
     try:
         if b"LCC_BUDGET_MS" in env or b"LCC_START_BUDGET_MS" in env:
-            budget, start_budget = slow_path().budgets(env)  # type: ignore[attr-defined]
+            budget, start_budget = slow_path().budgets(env)
         folder = runtime_folder(env)
         line = connect(socket_path(folder))
     except AbsentError:
@@ -354,7 +358,7 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
     arm(budget + BUDGET_FOR_EACH_MB * sum(map(len, chunks)) / 1e6)
     header = header_for(command, env)
     if command == "session-start":
-        header += slow_path().recall_field(env)  # type: ignore[attr-defined]
+        header += slow_path().recall_field(env)
     if line is not None:
         try:
             greet(line)
@@ -366,10 +370,10 @@ def run(command: str, env: "dict[bytes, bytes]") -> "tuple[str, bytes | bytearra
         except GiveUpError as gave:
             if gave.reason != SET_UP:
                 raise
-            words: bytes = slow_path().set_up(env)  # type: ignore[attr-defined]
+            words: bytes = slow_path().set_up(env)
             return "", words
     arm(start_budget)  # before anything is loaded: that alone takes seconds on a machine with too much to do
-    served: tuple[str, bytes | bytearray] = slow_path().serve(  # type: ignore[attr-defined]
+    served: tuple[str, bytes | bytearray] = slow_path().serve(
         command, folder, env, header, chunks, silent, start_budget
     )
     return served
@@ -402,7 +406,7 @@ def main(words: "list[str]") -> None:
         except Exception as error:
             Hook.phase = "late"
             _signal.setitimer(_signal.ITIMER_REAL, LAST_WORDS)
-            say, out = slow_path().excuse(Hook.command, error)  # type: ignore[attr-defined]
+            say, out = slow_path().excuse(Hook.command, error)
     except Exception:
         say, out = last_words(b"client-error", b"the hook client's files cannot be loaded: install the plugin again")
     say_and_end(say, out)

@@ -185,7 +185,7 @@ def test_a_session_start_does_not_wait_for_the_daemon(world: World) -> None:
     assert time.monotonic() - began < 7
 
 
-@pytest.mark.parametrize("command", ["post-compact", "session-end"])
+@pytest.mark.parametrize("command", ["no-such-command", "session-end"])
 def test_news_of_an_end_starts_no_daemon(world: World, command: str) -> None:
     """Nobody is started to be told that a session has ended."""
     done = world.client(command, "{}")

@@ -138,7 +138,7 @@ def test_a_slow_header_is_cut(world: World) -> None:
         (frame(header("compact", protocol="99")) + frame(b""), "other-version"),
         (frame(header("compact", build="0.0.0")) + frame(b""), "other-version"),
         (frame(header("no-such-command")) + frame(b""), "unknown-command"),
-        (frame(header("post-compact")) + frame(b"{}"), "unknown-command"),
+        (frame(header("no-such-command")) + frame(b"{}"), "unknown-command"),
         (frame(header("compact")) + (2**32 - 1).to_bytes(4, "big"), "too-large"),
     ],
 )
