@@ -48,6 +48,8 @@ _PROMISES: dict[Guarantee, str] = {
     "partial": "A judge decided about some calls; the others were kept. What it trimmed or dropped is gone.",
     "none": "Nothing vouches for what was removed.",
 }
+_SCRIPT_PARTS = ("data", "head", "timeline", "call", "filter", "list", "rounds", "keys", "start")
+"""The page's script in its order, one scope: each part may use what stands before it."""
 _UNPROVEN = "Pointers to later results are proven; pointers to files are what the session alone speaks for."
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src {script}; base-uri 'none'; form-action 'none'"
 _NOTHING_REMOVED = "Nothing was removed."
@@ -58,7 +60,8 @@ def page(report: Report, savings: Savings | None = None) -> str:
     assets = files("lcc.explain") / "page"
     template = Template((assets / "page.html").read_text("utf-8"))
     style = (assets / "page.css").read_text("utf-8")
-    script = (assets / "page.js").read_text("utf-8")
+    parts = "\n".join((assets / f"{part}.js").read_text("utf-8") for part in _SCRIPT_PARTS)
+    script = f'"use strict";\n(() => {{\n{parts}}})();\n'
     rounds = None if savings is None else rounds_data(savings)
     data = json.dumps({**_data(report), "rounds": rounds}, ensure_ascii=False, separators=(",", ":")).replace(
         "<", "\\u003c"
