@@ -111,12 +111,14 @@ def _compare(name: str, content: bytes) -> bool:
     """Say whether the restored session is the original: by its bytes, else by its messages (a fork has new ids)."""
     from lcc.transcript import TranscriptError, read_transcript
 
-    original = read_input(name)
+    with progress(f"reading {name}"):
+        original = read_input(name)
     if original == content:
         typer.echo(f"identical to {name}, byte for byte", err=True)
         return True
     try:
-        want, got = (_all_of(read_transcript(raw, name=name)) for raw in (original, content))
+        with progress(f"comparing with {name}"):
+            want, got = (_all_of(read_transcript(raw, name=name)) for raw in (original, content))
     except TranscriptError as error:
         raise InputError(f"--against {name}: {error}") from None
     if want == got:
