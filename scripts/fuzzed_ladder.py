@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,7 @@ def ladder(chosen: random.Random, folder: Path, outputs: Outputs, damage: Damage
     """One session through the ladder and back, or damaged on its way."""
     make = chosen.choice((_payload, _claude, _claude, _codex))
     raw = make(_calls(chosen, outputs, folder), chosen, folder)
+    shutil.rmtree(folder / "stash", ignore_errors=True)
     stash = Stash(folder / "stash")
     ports = Ports(stash_folder=folder / "stash")
     options = PassOptions(

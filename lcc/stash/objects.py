@@ -25,6 +25,10 @@ from lcc.private_files import Beside, open_regular
 MAX_OBJECT_BYTES = 64 * 1024 * 1024
 MIN_ID_LENGTH = 12
 _START = MIN_ID_LENGTH // 2
+_SETTLED_NS = 2 * 10**9
+"""A folder's time is coarse: one that was modified so recently may be modified again with the same time."""
+_INDEXES_KEPT = 16_384
+"""More than a stash has packs: were it fewer, each look would read all of them again."""
 _FEW_IDS = 4
 """So many are each looked up in an index, which is faster than to make a table of it."""
 PACK_SUFFIX = ".pack"
@@ -76,12 +80,22 @@ def is_whole_id(value: str) -> bool:
 
 def pack_files(folder: Path) -> list[Path]:
     """The packs of the stash in ``folder``, the newest first; none when there is no stash. Raises ``OSError``."""
+    packs = folder / "packs"
     try:
-        with os.scandir(folder / "packs") as found:
-            names = [each.name for each in found if _PACK_NAME.fullmatch(each.name)]
+        modified = packs.stat().st_mtime_ns
+        if time.time_ns() - modified < _SETTLED_NS:
+            return list(_pack_files.__wrapped__(packs, modified))
+        return list(_pack_files(packs, modified))
     except FileNotFoundError:
         return []
-    return [folder / "packs" / name for name in sorted(names, reverse=True)]
+
+
+@lru_cache(maxsize=8)
+def _pack_files(packs: Path, modified_ns: int) -> tuple[Path, ...]:
+    """A folder that was not modified has the same packs: whoever follows many notes lists it once."""
+    with os.scandir(packs) as found:
+        names = [each.name for each in found if _PACK_NAME.fullmatch(each.name)]
+    return tuple(packs / name for name in sorted(names, reverse=True))
 
 
 def packed(sha256: str, content: bytes) -> bytes:
@@ -238,7 +252,7 @@ def _index_bytes(pack: Path) -> bytes | None:
         return b""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_INDEXES_KEPT)
 def _read_index(pack: Path, inode: int, modified_ns: int, size: int) -> bytes | None:
     """A pack never changes; what stat says tells it from another one of its name."""
     with _opened(pack) as file:
