@@ -34,7 +34,7 @@ from typing import Any
 
 SIZES = (1_000, 10_000, 50_000)
 REALISTIC = "an ordinary session"
-MODES = ("lossless", "proxy", "disk", "stashed", "lossy")
+MODES = ("lossless", "proxy", "disk", "stashed", "auto", "lossy")
 Message = dict[str, Any]
 WORDS = "parse token index buffer request handler session result value cursor offset window encode stream".split()
 
@@ -184,9 +184,9 @@ def _request(mode: str, root: str) -> tuple[Any, Any]:
     from lcc.relevance.ports import Ports
 
     options: dict[str, Any] = {"rules_mode": {"proxy": "recoverable", "disk": "recoverable"}.get(mode, mode)}
-    if mode in ("disk", "stashed"):
+    if mode in ("disk", "stashed", "auto"):
         options["workspace_root"] = root
-    folder = Path(root).parent / "stash" if mode == "stashed" else None
+    folder = Path(root).parent / "stash" if mode in ("stashed", "auto") else None
     return TranscriptCompactionRequest(payload=None, provider="rules", **options), Ports(stash_folder=folder)
 
 

@@ -172,7 +172,21 @@ class Parallel:
     """The two newest calls are made in one message, and their results arrive in one."""
 
 
-Op = Write | Script | Read | Shell | Repeat | Other | Stub | Strange | Say | Unanswered | Parallel
+@dataclass(frozen=True)
+class Author:
+    """The agent writes at length: into a file, a part of one, a command or an agent's prompt; or lists many paths."""
+
+    kind: str
+    name: str
+    lines: int
+    odd: str
+    flag: bool | None
+
+
+AUTHORS = ("write", "edit", "edits", "command", "agent", "plan", "listing", "commits")
+
+
+Op = Write | Script | Read | Shell | Repeat | Other | Stub | Strange | Say | Unanswered | Parallel | Author
 
 TRUE_TO_THE_FILE = ("dotdot", "link inside", "link outside", "link folder")
 STRANGE = (
@@ -188,6 +202,18 @@ STRANGE = (
     "missing",
     "empty path",
 )
+
+
+def authors() -> st.SearchStrategy[Op]:
+    """One operation of which `auto` may take the input, or of whose output an excerpt may stay."""
+    return st.builds(
+        Author,
+        st.sampled_from(AUTHORS),
+        st.sampled_from(NAMES),
+        st.integers(4, 90),
+        st.sampled_from(SNIPPETS),
+        st.sampled_from([None, False, False, True]),
+    )
 
 
 def operations(*, any_disk: bool) -> st.SearchStrategy[Op]:
@@ -300,6 +326,32 @@ class World:
         self._put(op.name, op.content)
         if op.seen:
             self._call("Write", {"file_path": self.path(op.name), "content": op.content}, "written", False)
+
+    def _author(self, op: Author) -> None:
+        body = "".join(f"{op.odd} value_{self.calls}_{number} = {number}\n" for number in range(op.lines))
+        path = self.path(op.name)
+        if op.kind == "write":
+            self._put(op.name, body)
+            self._call("Write", {"file_path": path, "content": body}, "written", op.flag)
+        elif op.kind == "edit":
+            old = self.content(op.name)
+            self._put(op.name, body)
+            self._call("Edit", {"file_path": path, "old_string": old, "new_string": body}, "edited", op.flag)
+        elif op.kind == "edits":
+            edits = [{"old_string": "a", "new_string": body}, {"old_string": body, "new_string": "b", "all": True}]
+            self._call("MultiEdit", {"file_path": path, "edits": edits}, "edited", op.flag)
+        elif op.kind == "command":
+            self._call("Bash", {"command": f"cat > x <<'E'\n{body}E", "timeout": 1000}, "", op.flag)
+        elif op.kind == "agent":
+            self._call("Task", {"prompt": body, "description": "Look"}, f"agentId: a{self.calls}\n{body}", op.flag)
+        elif op.kind == "plan":
+            self._call("ExitPlanMode", {"plan": body}, "ok", op.flag)
+        elif op.kind == "listing":
+            found = "".join(f"src/part{self.calls}/{op.lines}/module_{number}.py\n" for number in range(op.lines))
+            self._call("Glob", {"pattern": "**/*.py"}, found + op.odd, op.flag)
+        else:
+            log = "".join(f"{self.calls * 97 + number * 31:x}abcdef1 change {number}\n" for number in range(6))
+            self._call("Bash", {"command": "git log --oneline"}, log + body, op.flag)
 
     def _script(self, op: Script) -> None:
         self._put(op.name, op.content)

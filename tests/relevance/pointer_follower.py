@@ -28,6 +28,7 @@ _LINES = re.compile(r"\[output = lines (\d+)-(\d+) of (\S+(?: part \d+)?)\]")
 _REREAD = re.compile(r"\[removed: re-read (.*?) to recover(; content verified on disk at compaction time)?\]")
 _RANGE = re.compile(r"(.*) \(lines (\d+)-(\d+)\)")
 _STASHED = re.compile(r"\[removed: [0-9]+ tokens · lcc recall ([0-9a-f]{12})\]")
+_HOLDS = re.compile(r"\n\[it holds(?: ([0-9]+) lines)?(?:: ([^\]\n]+))?\]")
 _REMINDER = re.compile(r"\n\n<system-reminder>.*</system-reminder>\n*", re.DOTALL)
 _CODEX_HEADER = re.compile(
     r"(?:(?:Chunk ID|Wall time|Exit code|Process exited|Original token count)[^\n]*\n)+Output:\n"
@@ -110,13 +111,17 @@ def follow(
     root: str | None = None,
     verified: bool | None = None,
     recall: Callable[[str], str] | None = None,
+    inputs: bool = False,
 ) -> dict[str, str]:
     """Check that nothing but results changed and that every note gives back what it stands for.
+
+    ``inputs``: strings in the inputs of calls may have become notes too; they are followed likewise, and are in the
+    answer by the call's id and their path in the input.
 
     ``file_of`` None: no pointer to a file may occur. ``verified`` says which of the two forms of a file pointer
     must be used. ``recall`` gives back what is stashed under an id. Returns the new texts of replaced results by id.
     """
-    require_rest_untouched(original, compacted)
+    require_rest_untouched(original, compacted, inputs=inputs)
     before = results(original)
     after = {result.id: result for result in results(compacted)}
     kept = {result.id for result in before if after[result.id].text == result.text}
@@ -129,6 +134,9 @@ def follow(
         replaced[old.id] = new
         if len(new) >= len(old.text):
             raise BrokenPointerError(f"{old.id}: the note is not shorter than what it replaces")
+        if recall is not None and (stashed := _STASHED.match(new)):
+            _check_stashed(old.text, new, stashed, recall)
+            continue
         note, rest = _split_note(old, new)
         removed = old.text[: len(old.text) - len(rest)] if rest else old.text
         if found := _IDENTICAL.fullmatch(note):
@@ -142,21 +150,85 @@ def follow(
                 raise BrokenPointerError(f"{old.id}: {note!r} where no file may be pointed at")
             _require(verified is None or verified == bool(found[2]), old, f"{note!r} has the wrong form")
             _check_file(old, removed, found[1], file_of, session_cwd, root)
-        elif (found := _STASHED.fullmatch(note)) and recall is not None:
-            _require(recall(found[1]) == removed, old, f"{note} is not what was removed")
-            _require(hashlib.sha256(removed.encode()).hexdigest().startswith(found[1]), old, f"{note} has a wrong id")
         else:
             raise BrokenPointerError(f"{old.id}: {new[:200]!r} is no note")
+    if inputs:
+        for name, use, old_text, new in changed_inputs(original, compacted):
+            replaced[name] = new
+            if len(new) >= len(old_text):
+                raise BrokenPointerError(f"{name}: the note is not shorter than what it replaces")
+            if recall is not None and (stashed := _STASHED.fullmatch(new)):
+                _check_stashed(old_text, new, stashed, recall)
+            elif file_of is not None and (found := _REREAD.fullmatch(new)) and found[2]:
+                held = file_of(name, resolve(use, str(use["input"]["file_path"]), session_cwd, root))
+                if found[1] != use["input"]["file_path"] or held != old_text.encode():
+                    raise BrokenPointerError(f"{name}: the file does not hold what {new!r} stands for")
+            else:
+                raise BrokenPointerError(f"{name}: {new[:200]!r} is no note")
     return replaced
 
 
-def require_rest_untouched(original: list[Message], compacted: list[Message]) -> None:
-    """Texts, inputs, roles, order, flags and unknown fields are as they were; only a result's text may differ."""
+def changed_inputs(original: list[Message], compacted: list[Message]) -> Iterator[tuple[str, dict[str, Any], str, str]]:
+    """Every string of an input that differs: its name, its call as it was, what it was and what it is."""
+    for before, after in zip(original, compacted, strict=True):
+        for old, new in zip(uses_of(before), uses_of(after), strict=True):
+            old_strings, new_strings = dict(_strings(old["input"])), dict(_strings(new["input"]))
+            for path, text in old_strings.items():
+                if new_strings[path] != text:
+                    yield f"{call_id(old)} {'.'.join(map(str, path))}", old, text, new_strings[path]
+
+
+def _strings(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if isinstance(value, str):
+        yield above, value
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _strings(inner, (*above, key))
+
+
+def _check_stashed(removed: str, new: str, note: re.Match[str], recall: Callable[[str], str]) -> None:
+    """The stash holds exactly what went, and what stands behind the note is true of it."""
+    if recall(note[1]) != removed or not hashlib.sha256(removed.encode()).hexdigest().startswith(note[1]):
+        raise BrokenPointerError(f"{new!r} is not what was removed")
+    behind = new[note.end() :]
+    holds = _HOLDS.fullmatch(behind)
+    if behind and not holds:
+        raise BrokenPointerError(f"{behind!r} stands behind a note of the stash")
+    if holds and holds[1] and int(holds[1]) != len(removed.removesuffix("\n").split("\n")):
+        raise BrokenPointerError(f"{behind!r} gives another number of lines")
+    if holds and holds[2] and not all(token in removed for token in holds[2].split(" ")):
+        raise BrokenPointerError(f"{behind!r} names what was not there")
+
+
+def require_rest_untouched(original: list[Message], compacted: list[Message], *, inputs: bool = False) -> None:
+    """Texts, inputs, roles, order, flags and unknown fields are as they were; only a result's text may differ.
+
+    ``inputs``: strings in inputs too, but not where they stand, nor in which order, nor anything that is no string.
+    """
     if len(original) != len(compacted):
         raise BrokenPointerError(f"{len(original)} messages became {len(compacted)}")
     for index, (old, new) in enumerate(zip(original, compacted, strict=True)):
-        if _without_result_texts(old) != _without_result_texts(new):
+        bare = _without_result_texts(old), _without_result_texts(new)
+        if inputs:
+            bare = _without_input_strings(bare[0]), _without_input_strings(bare[1])
+        if bare[0] != bare[1]:
             raise BrokenPointerError(f"message {index} was changed")
+
+
+def _without_input_strings(message: Message) -> Message:
+    copy = dict(message)
+    for key in ("toolUses", "tool_calls"):
+        if key in copy:
+            copy[key] = [{**use, "input": _without_strings(use["input"])} for use in copy[key]]
+    return copy
+
+
+def _without_strings(value: Any) -> Any:
+    if isinstance(value, str):
+        return ""
+    if isinstance(value, dict):
+        return [(key, _without_strings(inner)) for key, inner in value.items()]
+    return [_without_strings(inner) for inner in value] if isinstance(value, list) else value
 
 
 def stub_sources(messages: list[Message], session_cwd: str | None, root: str | None) -> Iterator[tuple[str, str]]:

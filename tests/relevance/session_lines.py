@@ -32,10 +32,18 @@ def several(words: str, number: int) -> Any:
     ][number % 7]
 
 
-def to_lines(messages: list[Message], first: int, cwd: str, shape: Shape = single) -> bytes:
-    """The lines of ``messages``, the first of which is message ``first`` of its session."""
+def to_lines(
+    messages: list[Message], first: int, cwd: str, shape: Shape = single, escaped: bool | None = None
+) -> bytes:
+    """The lines of ``messages``, the first of which is message ``first`` of its session.
+
+    ``escaped``: whether characters beyond ASCII are written as JSON escapes; None: in every other line.
+    """
     return b"".join(
-        json.dumps(_row(message, number, cwd, shape), ensure_ascii=number % 2 == 0).encode() + b"\n"
+        json.dumps(
+            _row(message, number, cwd, shape), ensure_ascii=number % 2 == 0 if escaped is None else escaped
+        ).encode()
+        + b"\n"
         for number, message in enumerate(messages, first)
     )
 

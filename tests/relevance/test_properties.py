@@ -10,16 +10,27 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from relevance.pass_world import Message, Op, World, operations
-from relevance.pointer_follower import Result, call_id, follow, results, results_of, stub_sources, uses_of
+from relevance.pass_world import Message, Op, World, authors, operations
+from relevance.pointer_follower import (
+    Result,
+    call_id,
+    changed_inputs,
+    follow,
+    results,
+    results_of,
+    stub_sources,
+    uses_of,
+)
 from relevance.session_lines import from_lines, several, single, to_lines
 
+from lcc.recovery.inputs import restore_inputs
 from lcc.recovery.restore import removed_by, restore, restored_bytes
 from lcc.relevance import (
     TranscriptCompactionRequest,
@@ -48,6 +59,13 @@ def three_rounds(*, any_disk: bool) -> st.SearchStrategy[list[list[Op]]]:
     op = operations(any_disk=any_disk)
     later = st.lists(op, max_size=6)
     return st.tuples(st.lists(op, min_size=4, max_size=24), later, later).map(list)
+
+
+def three_long_rounds() -> st.SearchStrategy[list[list[Op]]]:
+    """The same with what `auto` takes from inputs and leaves beside notes; enough follows it to make it old."""
+    op = st.one_of(authors(), authors(), operations(any_disk=True))
+    later = st.lists(op, min_size=2, max_size=8)
+    return st.tuples(st.lists(op, min_size=14, max_size=30), later, later).map(list)
 
 
 def recall(object_id: str) -> str:
@@ -98,9 +116,13 @@ class FilePasses(Passes):
         """The session as it would be if no pass had been."""
         return from_lines(self.whole)
 
+    def lines(self, messages: list[Message]) -> bytes:
+        """New messages as lines of the file."""
+        return to_lines(messages, self.world.sealed, self.world.cwd, self.shape)
+
     def run(self) -> list[Message]:
         """One pass over the last output's bytes and the lines added since; returns what it was given."""
-        new = to_lines(self.world.messages[self.world.sealed :], self.world.sealed, self.world.cwd, self.shape)
+        new = self.lines(self.world.messages[self.world.sealed :])
         self.world.sealed = len(self.world.messages)
         self.whole += new
         given = self.given = self.raw + new
@@ -117,6 +139,16 @@ class FilePasses(Passes):
         self.compacted = from_lines(self.raw)
         self.reports.append(report)
         return from_lines(given)
+
+
+class AutoPasses(FilePasses):
+    """The whole ladder over a file that is written by one client, all of whose lines are escaped alike."""
+
+    escaped = False
+
+    def lines(self, messages: list[Message]) -> bytes:
+        """New messages as lines of the file."""
+        return to_lines(messages, self.world.sealed, self.world.cwd, self.shape, self.escaped)
 
 
 class PartPasses(FilePasses):
@@ -152,13 +184,15 @@ def check_proven_rounds(passes: Passes, rounds: list[list[Op]], *, verified: boo
             session_cwd=passes.session_cwd,
             root=passes.root,
             verified=verified,
-            recall=recall if mode == "stashed" else None,
+            recall=recall if mode in ("stashed", "auto") else None,
+            inputs=mode == "auto",
         )
         assert {call: replaced.get(call) for call in notes} == notes
         notes = replaced
         check_guards(passes, given)
+        check_kept_inputs(passes, given)
         check_report(passes, given)
-        if mode != "stashed":
+        if mode not in ("stashed", "auto"):
             assert passes.violations(given) == []
 
 
@@ -187,11 +221,15 @@ def check_report(passes: Passes, given: list[Message]) -> None:
     for old in results(given):
         by_call.setdefault(old.call, []).append(old)
     assert records.keys() == by_call.keys()
+    in_inputs: dict[str, int] = {}
+    for _, use, old_text, new in changed_inputs(given, passes.compacted):
+        in_inputs[call_id(use)] = in_inputs.get(call_id(use), 0) + json_size(old_text) - json_size(new)
     for call, texts in by_call.items():
         record = records[call]
         changed = [old for old in texts if after[old.id].text != old.text]
         assert (record["decision"] in ("dedupe", "replace")) == bool(changed)
-        assert record["chars"] - record["chars_after"] == sum(len(t.text) - len(after[t.id].text) for t in texts)
+        freed = sum(len(t.text) - len(after[t.id].text) for t in texts)
+        assert record["chars"] - record["chars_after"] == freed + in_inputs.pop(call, 0)
         assert ("parts" in record) == (bool(changed) and texts[0].part is not None)
         notes = [after[old.id].text.startswith(record["note"]) for old in changed]
         assert any(notes) or not changed
@@ -205,8 +243,48 @@ def check_report(passes: Passes, given: list[Message]) -> None:
             if went.get("recoverability_check") == "stash":
                 assert went["why"]
                 assert went["points"] is not None
+    assert in_inputs == {}
     assert report["lossless_violations"] == []
     assert report["degraded"] is False
+
+
+def json_size(text: str) -> int:
+    """The characters of a string within compact JSON."""
+    return len(json.dumps(text, ensure_ascii=False))
+
+
+def check_kept_inputs(passes: Passes, given: list[Message]) -> None:
+    """Inputs that must stay did: of failed calls, of plans, and of the latest call on each file."""
+    uses = [use for message in given for use in uses_of(message)]
+    failed = {result.call for result in results(given) if result.failed}
+    latest = {use["input"].get("file_path"): call_id(use) for use in uses if "file_path" in use["input"]}
+    stays = failed | set(latest.values()) | {call_id(use) for use in uses if use["tool"] == "ExitPlanMode"}
+    assert stays.isdisjoint(call_id(use) for _, use, _, _ in changed_inputs(given, passes.compacted))
+
+
+@given(three_long_rounds(), st.sampled_from([0, 1, 2, 6]), st.sampled_from([0.05, 0.9]), st.booleans())
+@SETTINGS
+def test_the_whole_ladder_gives_everything_back(
+    rounds: list[list[Op]], preserve_recent: int, min_reduction: float, escaped: bool
+) -> None:
+    """auto: notes, excerpts and inputs hold what they say over three passes, and the bytes of the file come back."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCC_STASH_DIR", os.path.join(folder, "stash"))
+        world = World(Path(folder))
+        passes = AutoPasses(world, session_cwd=True, preserve_recent=preserve_recent, rules_mode="auto")
+        passes.escaped = escaped
+        passes.options.update(workspace_root=passes.root, min_reduction=min_reduction)
+        check_proven_rounds(passes, rounds, verified=True)
+        transcript, stash = read_transcript(passes.raw), Stash(stash_folder())
+        removed = removed_by(passes.reports)
+        restored = restore(transcript, removed, stash, passes.root)
+        inputs = restore_inputs(transcript, passes.reports, stash)
+        back = restored_bytes(transcript, replace(restored.edits, inputs=inputs.strings), removed)
+        if not restored.failures and not inputs.failures:
+            assert back == passes.whole
+        failed = {failure.id for failure in (*restored.failures, *inputs.failures)}
+        for old, new in zip(from_lines(passes.whole), from_lines(back), strict=True):
+            assert old == new or not failed.isdisjoint(map(call_id, (*uses_of(old), *results_of(old))))
 
 
 @given(three_rounds(any_disk=True), st.booleans(), st.sampled_from([0, 1, 1, 2, 6, 50]), st.booleans())

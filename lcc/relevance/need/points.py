@@ -60,6 +60,8 @@ LEAST_SAVED: Final = 200
 _NOTE_COST: Final = 150
 """Characters that a removed result costs besides its note, when it is fetched again, spread over all removals."""
 
+_NOTHING: Final = "nothing of note"
+
 _SAID_ONCE: Final[tuple[tuple[Feature, ...], ...]] = (
     ("calls_60", "calls_30"),
     ("turn_2", "turn_1"),
@@ -87,9 +89,9 @@ def need_key(points: float, saved: int, total: int) -> float:
 
 
 def why(need: Need) -> str:
-    """The features in one line, for a person: "file read, part of a file, over 60 calls ago"."""
+    """The features in one line, for a person: "file read, part of a file, over 60 calls ago"; never empty."""
     features = set(need.features)
     for group in _SAID_ONCE:
         strongest = next((feature for feature in group if feature in features), None)
         features -= set(group) - ({strongest} if strongest else set())
-    return ", ".join(POINTS[feature].words for feature in POINTS if feature in features)
+    return ", ".join(POINTS[feature].words for feature in POINTS if feature in features) or _NOTHING
