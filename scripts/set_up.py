@@ -30,7 +30,7 @@ def set_up(*, dev: bool) -> Path:
     if sys.version_info < (3, 11):  # noqa: UP036
         raise SystemExit("lcc needs Python 3.11 or newer; run this with a newer python3")
     wanted = _fingerprint(dev)
-    stamp = ENVIRONMENT / f"lcc-set-up-{'dev' if dev else 'run'}"
+    stamp = _stamp(dev)
     if PYTHON.exists() and stamp.exists() and stamp.read_text() == wanted:
         return PYTHON
     if not PYTHON.exists():
@@ -38,7 +38,13 @@ def set_up(*, dev: bool) -> Path:
     pip = [str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--quiet"]
     _step("installing lcc" + (" with what the tests need" if dev else ""), [*pip, *_requirements(dev)])
     stamp.write_text(wanted)
+    if dev:  # it has all that a run needs
+        _stamp(False).write_text(_fingerprint(False))
     return PYTHON
+
+
+def _stamp(dev: bool) -> Path:
+    return ENVIRONMENT / f"lcc-set-up-{'dev' if dev else 'run'}"
 
 
 def _project() -> dict[str, object]:

@@ -2,9 +2,9 @@
 
 Usage: python3 scripts/test.py [PYTEST ARGUMENTS]
 
-Without arguments: all tests, a file at a time on every processor. Where Node.js is there, the real Claude Code
-clients are installed by npm for the tests that drive them; where there is none, those tests are skipped, and
-pytest's summary says so.
+Without arguments: all tests, a file at a time on every processor, those that take long first. Where Node.js is there,
+the real Claude Code clients are installed by npm for the tests that drive them; where there is none, those tests are
+skipped, and pytest's summary says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def environment() -> dict[str, str]:
 def main() -> int:
     python = str(set_up(dev=True))
     install_clients(python)
-    words = [python, "-m", "pytest", "-n", "auto", "--dist", "loadfile", *sys.argv[1:]]
+    words = [python, "-m", "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *sys.argv[1:]]
     return subprocess.run(words, cwd=ROOT, env=environment(), check=False).returncode
 
 
