@@ -274,7 +274,7 @@ def ask(
                 return text, body
             else:
                 reason, _, say = text.partition("\n")
-                if status != "error" or not reason or not say:
+                if status != "error" or not reason or not (say or reason == SET_UP):
                     raise GiveUpError("bad-answer", "the daemon's answer is none: run lcc-daemon restart")
                 raise GiveUpError(reason, say)
     except (AbsentError, OSError):

@@ -185,7 +185,7 @@ def test_stashed_puts_its_objects_where_the_configuration_says(world: World) -> 
         for result in message.get("toolResults", [])
     }
     call, note = next((call, note) for call, note in plan["results"].items() if "lcc recall" in note)  # type: ignore[attr-defined]
-    words = [PYTHON, "-c", "from lcc.cli import main; main()", "recall", note.split()[-1].rstrip("]")]
+    words = [PYTHON, "-c", "from lcc.cli import main; main()", "recall", note.partition("lcc recall ")[2][:12]]
     recalled = subprocess.run(words, env=world.env, capture_output=True, check=True, timeout=60).stdout.decode()
     assert originals[call] in recalled
 
