@@ -7,7 +7,11 @@ the folder. What tells the outcome is one of these; where there is none of them,
 stands beside what was got, for a person. NAMEs are beginnings of names. Exit 2: bad words, or no `lcc`.
 
 - a run.py, and a folder ``live-…``, which drives the client that CLAUDE names (skipped without it): the exit code
-- "Expected: … kept" in the README: whether the report keeps the calls that it names
+- what the README expects, in the words that such pages use: calls that are kept or replaced; a decision with its
+  reason, or a reason alone, which the report must have (and not the one behind "Got:"); "exit 0 or 2"; an exit code
+  that is not to be the one behind "Got:"
+- `lcc restore`: every output that it restored is proven, or it ends with 1
+- a run.py that an error of its own ended tells nothing
 - a line that begins with FAIL, or a fault of lcc itself: a failure, whatever else is said
 """
 
@@ -29,9 +33,16 @@ Verdict = Literal["ok", "FAIL", "read", "skip"]
 
 SECONDS = 180
 _BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
-_EXPECTED = re.compile(r"^(?:Expected|Right):? ?(.*)$", re.MULTILINE)
+_EXPECTED = re.compile(r"\b(?:Expected|Right):? ?(.*?)(?=Got\b|Severity:|\n|$)")
+_GOT = re.compile(r"\bGot\b[^:\n]*: ?(.*)")
 _KEPT = re.compile(r"`?(\w+)`?(?: and `?(\w+)`?)? (?:is |are )?(?:kept|stays?)\b")
-_DECIDED = re.compile(r"^(\S+) (keep|replace|dedupe|trim|drop) ", re.MULTILINE)
+_DECIDED = re.compile(r"^(\S+) (keep|replace|dedupe|trim|drop) (\w+)", re.MULTILINE)
+_RULING = re.compile(r"\b(keep|replaced?|dedupe|trim|drop),? (\w+_\w+)")
+_REASON = re.compile(r"\b((?:keep|recoverable|lossless|named|trim|file)_\w+)")
+_EXITS = re.compile(r"\bexit (\d)(?: or (\d))?")
+_EXIT_GOT = re.compile(r"(?:exit code |never ends with )(\d)")
+_RESTORED = re.compile(r"(\d+) outputs restored, (\d+) of them proven")
+_BROKEN = re.compile(r"^Traceback.*\n  File \"[^\"]*run\.py\"(?:.*\n)*?\w+Error\b.*\s*\Z", re.MULTILINE)
 _FAULT = re.compile(r"^FAIL|a fault in lcc", re.MULTILINE)
 
 
@@ -43,11 +54,11 @@ class Outcome(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """What a case's program said, its exit code, and the decisions of its report, by call id."""
+    """What a case's program said, its exit code, and the decisions of its report with their reasons, by call id."""
 
     code: int
     said: str
-    decisions: Mapping[str, str]
+    decisions: Mapping[str, tuple[str, str]]
 
     @property
     def last(self) -> str:
@@ -78,15 +89,55 @@ def outcome_of(case: Path, env: Mapping[str, str]) -> Outcome:
         return Outcome("FAIL", f"no end within {SECONDS} seconds")
     if _FAULT.search(ran.said):
         return Outcome("FAIL", ran.last)
+    if (case / "run.py").exists() and ran.code and _BROKEN.search(ran.said):
+        return Outcome("read", f"the case's own program broke: {ran.last}")
     if (case / "run.py").exists() or drives_client:
         return Outcome("ok" if ran.code == 0 else "FAIL", f"exit code {ran.code}: {ran.last}")
-    expected = _EXPECTED.search(_readme(case))
-    kept = _KEPT.search(expected[1]) if expected else None
+    readme = _readme(case)
+    found, got = _EXPECTED.search(readme), _GOT.search(readme)
+    expected = found[1].strip() if found else ""
+    told = _told(ran, expected, got[1] if got else "")
+    return told or Outcome("read", f"expected: {expected or '?'} | got: exit code {ran.code}, {ran.last}")
+
+
+def _told(ran: Ran, expected: str, got: str) -> Outcome | None:
+    """What the words of a README say of a run; None where they cannot be held against it."""
+    kept = _KEPT.search(expected)
     calls = [call for call in kept.groups() if call in ran.decisions] if kept else []
-    if not calls:
-        return Outcome("read", f"expected: {expected[1] if expected else '?'} | got: exit code {ran.code}, {ran.last}")
-    wrong = [f"{call} {ran.decisions[call]}" for call in calls if ran.decisions[call] != "keep"]
-    return Outcome("FAIL" if wrong else "ok", ", ".join(wrong or [f"{call} kept" for call in calls]))
+    if calls:
+        wrong = [f"{call} {ran.decisions[call][0]}" for call in calls if ran.decisions[call][0] != "keep"]
+        return Outcome("FAIL" if wrong else "ok", ", ".join(wrong or [f"{call} kept" for call in calls]))
+    rulings = set(ran.decisions.values())
+    if (ruling := _RULING.search(expected)) and rulings:
+        had = _RULING.search(got)
+        wanted = (ruling[1], ruling[2]) in rulings and (had is None or (had[1], had[2]) not in rulings)
+        return Outcome("ok" if wanted else "FAIL", f"wanted {ruling[0]}; {_listed(rulings)}")
+    if expected.startswith("replaced") and rulings:
+        is_replaced = any(decision == "replace" for decision, _ in rulings)
+        return Outcome("ok" if is_replaced else "FAIL", f"wanted a replacement; {_listed(rulings)}")
+    if (reason := _REASON.search(expected)) and rulings:
+        has = any(each == reason[1] for _, each in rulings)
+        return Outcome("ok" if has else "FAIL", f"wanted {reason[1]}; {_listed(rulings)}")
+    if restored := _RESTORED.search(ran.said):
+        total, proven = int(restored[1]), int(restored[2])
+        if total or ran.code == 1:
+            is_whole = ran.code in (0, 1) and (total == proven or ran.code == 1)
+            return Outcome("ok" if is_whole else "FAIL", restored[0])
+        return None
+    if exits := _EXITS.match(expected):
+        allowed = [int(code) for code in exits.groups() if code]
+        return Outcome("ok" if ran.code in allowed else "FAIL", f"exit code {ran.code}")
+    if ran.last.endswith(" ok"):
+        return Outcome("ok", ran.last)
+    had_code = _EXIT_GOT.search(got) or _EXIT_GOT.search(expected)
+    now = _EXIT_GOT.findall(ran.said)
+    if had_code and now:
+        return Outcome("ok" if set(now) == {"0"} else "FAIL", f"exit code {', '.join(now)}; it was {had_code[1]}")
+    return None
+
+
+def _listed(rulings: set[tuple[str, str]]) -> str:
+    return "got " + ", ".join(sorted(f"{decision} {reason}" for decision, reason in rulings))
 
 
 def _run(case: Path, env: Mapping[str, str]) -> Ran:
@@ -105,14 +156,18 @@ def _run(case: Path, env: Mapping[str, str]) -> Ran:
             command, cwd=place, env=env, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False
         )
         said = done.stdout + done.stderr
-        return Ran(done.returncode, said, dict(_DECIDED.findall(said)) or _decisions(place))
+        decided = {call: (decision, reason) for call, decision, reason in _DECIDED.findall(said)}
+        return Ran(done.returncode, said, decided or _decisions(place))
 
 
-def _decisions(place: Path) -> dict[str, str]:
+def _decisions(place: Path) -> dict[str, tuple[str, str]]:
     for report in sorted(place.glob("r*.json"), reverse=True):
         value = json.loads(report.read_bytes())
         if isinstance(value, dict) and "decisions" in value:
-            return {record["id"]: record["decision"] for record in value["decisions"]}
+            return {
+                str(each["id"]): (str(each["decision"]), str(each.get("reason")).partition(":")[0])
+                for each in value["decisions"]
+            }
     return {}
 
 

@@ -61,6 +61,29 @@ def test_a_fault_fails(folder: Path, readme: str, files: dict[str, str]) -> None
     assert run(folder, "broken") == (1, {"broken": "FAIL"})
 
 
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("Expected: keep file_written_later. Got: replace, recoverable_file_read.", "ok"),
+        ("Expected: keep named_in_goal", "FAIL"),
+        ("Expected: replaced: it is proven", "ok"),
+        ("Expected: keep_disk_mismatch: no", "FAIL"),
+        ("Expected: something else altogether", "read"),
+    ],
+)
+def test_a_ruling_with_its_reason_is_looked_for_in_the_report(folder: Path, words: str, verdict: str) -> None:
+    """The decision that the README wants, and not the one that it had."""
+    rows = [("c1", "keep", "file_written_later"), ("c2", "replace", "identical_output")]
+    decided = json.dumps({"decisions": [{"id": call, "decision": what, "reason": why} for call, what, why in rows]})
+    case(folder, "ruled", f"```sh\necho '{decided}' > report.json\n```\n{words}\n")
+    assert run(folder, "ruled")[1] == {"ruled": verdict}
+
+
+def test_a_case_whose_own_program_broke_tells_nothing(folder: Path) -> None:
+    case(folder, "bent", run_py="[][0]")
+    assert run(folder, "bent") == (0, {"bent": "read"})
+
+
 def test_a_client_that_loses_something_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE", "/bin/true")
     case(folder, "live-two", run_sh="exit 1")
