@@ -280,7 +280,8 @@ class _Putting:
         missing = [sha for sha in unique if sha not in self._outcomes]
         for group in _groups(missing, unique):
             self._write({sha: unique[sha] for sha in group})
-        return [_not_new(self._outcomes[sha], sha in shas[:index]) for index, sha in enumerate(shas)]
+        first = {sha: index for index, sha in reversed(list(enumerate(shas)))}
+        return [_not_new(self._outcomes[sha], first[sha] < index) for index, sha in enumerate(shas)]
 
     def _adopt(self, contents: dict[str, bytes]) -> None:
         """Take what this session has stored before, where it is still whole; gc goes by the time of the last put."""
