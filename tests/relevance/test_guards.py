@@ -182,6 +182,31 @@ def test_a_folder_of_the_first_message_keeps_no_work_in_it(run: Callable[..., An
 
 
 @pytest.mark.parametrize(
+    ("path", "goal"),
+    [
+        ("/w/my file.py", "Open file:///w/my%20file.py again."),
+        ("/w/解析.py", "See vscode://file/w/%E8%A7%A3%E6%9E%90.py:3"),
+        ("/w/100%.py", "And 100%.py?"),
+    ],
+)
+def test_a_name_in_a_url_is_read_as_the_url_reads(path: str, goal: str) -> None:
+    """The user pastes what an editor or a file manager gives."""
+    for mode in ("recoverable", "lossy"):
+        session = MadeSession(goal, cwd="/w")
+        session.read(path, LARGE)
+        session.talk(60)
+        assert session.compact(mode).decision("c1") == "keep", mode
+
+
+def test_a_url_that_ends_a_sentence_is_named() -> None:
+    """Its last slash, and the stop behind it."""
+    session = MadeSession("Look at https://docs.example/guide/. Then go on.")
+    session.call("WebFetch", {"url": "https://docs.example/guide/", "prompt": "x"}, LARGE)
+    session.talk(60)
+    assert session.compact("lossy").decision("c1") == "keep"
+
+
+@pytest.mark.parametrize(
     "command", ["git -C /w --no-pager log -3", "git --git-dir /w/.git log", "cd x && git -c a=b log"]
 )
 def test_git_states_are_found_behind_gits_own_options(command: str) -> None:
@@ -333,6 +358,23 @@ def test_recent_turns_are_anyones_and_recent_user_turns_the_users() -> None:
         "Exit code 2",
         "Error [ERR_MODULE_NOT_FOUND]",
         "chown: changing ownership: Operation not permitted",
+        "main.o: undefined reference to `parse'",
+        "./main.go:3:2: undefined: Parse",
+        "Caused by: the reader was closed",
+        "'frob' is not recognized as an internal or external command,",
+        "zsh: abort: Aborted",
+        "Abort trap: 6",
+        "terminate called after throwing an instance of 'std::logic_error'",
+        "virtual memory exhausted: Out of memory",
+        "code: 'ENOENT', path: 'x'",
+        "connect ECONNREFUSED 127.0.0.1:5432",
+        "ssh: connect to host h port 22: Connection refused",
+        "curl: (7) Failed to connect to h",
+        "triggerUncaughtException: Unhandled promise rejection",
+        "Process exited with code 3",
+        " ! [rejected]        main -> main (fetch first)",
+        "ORA-00942: table or view does not exist",
+        "ninja: build stopped: subcommand failed.",
     ],
 )
 def test_the_error_words_of_compilers_and_shells(text: str) -> None:

@@ -35,6 +35,8 @@ TEXT = "".join(f"line {n} of this file\n" for n in range(1, 21))
         "grep x",
         "grep -n x",
         "grep -f - a",
+        "grep -rf- a",
+        "git log --show-signature",
         "cat /dev/stdin",
         "cat /dev/zero",
         "wc --files0-from=-",

@@ -9,7 +9,7 @@ what is mentioned is kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 from unicodedata import category, normalize
@@ -24,6 +24,7 @@ _LONGEST_FOLDER = 400  # characters before a file's name that are looked at
 _STARTS = re.compile(r"(?<![a-z0-9])\S|[^\x00-\x7f]")
 _MARK = re.compile(r"\.\S|/")
 _ESCAPE = re.compile(r"\\(?=[\W_])")
+_QUOTED = re.compile("%[0-9A-Fa-f]{2}")
 _PATH_BEFORE = re.compile(r"[\w.+~@%$#/-]*$")
 _DIFF_SIDES = ("a", "b")  # that stand before every path of a diff
 _ASCII_QUOTES = "\"'`"
@@ -58,7 +59,7 @@ class Mentions:
         folded: dict[str, int] = {}
         for text, where in texts.items():
             cut = text[:_LONGEST_TEXT]
-            for form in (cut, _ESCAPE.sub("", cut)) if "\\" in cut else (cut,):
+            for form in _forms(cut):
                 key = fold(form)
                 folded[key] = folded.get(key, 0) | where
         self._texts = [(text, where, [m.start() for m in _STARTS.finditer(text)]) for text, where in folded.items()]
@@ -91,6 +92,17 @@ class Mentions:
                             full = len(mentions) >= _MOST_MENTIONS
                             mentions.add(ANYHOW._replace(where=where) if full else _mention(text, at, literal, where))
         return found
+
+
+def _forms(text: str) -> Iterator[str]:
+    """``text`` as it is, without the shell's escapes, and as its URLs read (``my%20file.py``)."""
+    yield text
+    if "\\" in text:
+        yield _ESCAPE.sub("", text)
+    if _QUOTED.search(text):
+        from urllib.parse import unquote
+
+        yield unquote(text)
 
 
 def is_in(said: Iterable[str], folders: str) -> bool:
@@ -153,7 +165,8 @@ def _goes_on_behind(text: str, start: int, end: int) -> bool:
         return further.isascii() and further.isalnum()
     if behind in "-/&=%":
         has_extension = text.rfind(".", start + 1, end) > text.rfind("/", start, end)
-        return not has_extension and (further.isalnum() or further in ("_", "."))
+        is_dotted = further == "." and end + 2 < len(text) and (text[end + 2].isalnum() or text[end + 2] in "._/")
+        return not has_extension and (further.isalnum() or further == "_" or is_dotted)
     return _same_word(text[end - 1], behind)
 
 

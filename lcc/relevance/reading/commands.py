@@ -24,8 +24,9 @@ _NUMBER = re.compile(r"[0-9]{1,12}", re.ASCII)
 _FIND_ACTS = {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
 _GIT_READS = {"status", "diff", "log", "show"}
 # Git takes the beginnings of its options' names too.
-_GIT_ACTS = ("--ou", "--ext", "--textc", "-O", "--op")
+_GIT_ACTS = ("--ou", "--ext", "--textc", "-O", "--op", "--show-s")
 _STANDARD_INPUT = ("-", "-f-", "--file=-", "--files0-from=-")
+_PATTERNS_FROM_INPUT = re.compile("-[A-Za-z]*f-")
 _LINES_OR_BYTES = ("-n", "-c", "--lines", "--bytes")
 _TAKES_VALUE = {
     "head": _LINES_OR_BYTES,
@@ -161,6 +162,8 @@ def _is_read_only(words: tuple[str, ...]) -> bool:
             follows = _has(arguments, "fF", ("--follow", "--retry", "--f", "--r"))
             return bool(operands) and not follows and not _is_value(program, arguments)
         case "grep":
+            if any(_PATTERNS_FROM_INPUT.fullmatch(word) for word in arguments):
+                return False
             return _has(arguments, "rR", ("--recursive", "--dereference-recursive")) or len(operands) > 1
         case "find":
             return _FIND_ACTS.isdisjoint(arguments) and "-files0-from" not in arguments
