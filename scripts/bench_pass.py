@@ -16,12 +16,14 @@ same bytes, in a fresh process too. The exponent is the slope of log(CPU) over l
 from __future__ import annotations
 
 import argparse
+import ast
 import cProfile
 import json
 import math
 import os
 import pstats
 import random
+import re
 import resource
 import shutil
 import subprocess
@@ -292,6 +294,13 @@ def compare(checkout: Path, payloads: Sequence[Path], root: Path, modes: Sequenc
         yield f"{mode:<10}{len(payloads):>8}{cpu:>9.3f}{cpu_here:>9.3f}{ratios}"
 
 
+def known_modes(checkout: Path) -> list[str]:
+    """The modes that another version's own bench_pass.py knows."""
+    text = (checkout / "scripts" / "bench_pass.py").read_text()
+    found = re.search(r"^MODES = (\(.*\))$", text, re.MULTILINE)
+    return [] if found is None else list(ast.literal_eval(found[1]))
+
+
 def main() -> None:
     """Print the tables that the options ask for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
@@ -322,7 +331,8 @@ def main() -> None:
             payloads = sorted(options.sessions.glob("*.jsonl")) if options.sessions else [Path(folder, "session.json")]
             if not options.sessions:
                 fresh("--make", REALISTIC, max(options.sizes), payloads[0], root)
-            for line in compare(options.against.resolve(), payloads, root, options.modes, options.repeat):
+            modes = [mode for mode in options.modes if mode in known_modes(options.against)]
+            for line in compare(options.against.resolve(), payloads, root, modes, options.repeat):
                 print(line, flush=True)
     else:
         for kind in ADVERSARIAL if options.adversarial else [REALISTIC]:
