@@ -31,8 +31,8 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "tests"))
 
 from client.claude_process import Claude, Lab, path_with  # noqa: E402
-from client.conversation import conversation  # noqa: E402
-from client.messages_api import Block, Body, MessagesApi, Reply, Script, call, say, serve, think  # noqa: E402
+from client.conversation import COMMAND_ROWS, conversation  # noqa: E402
+from client.messages_api import Block, Body, MessagesApi, Reply, Script, call, say, serve, think, words_of  # noqa: E402
 from replay import Workspace, write_files  # noqa: E402
 from retention import SHARED  # noqa: E402
 
@@ -47,6 +47,8 @@ _FILE = re.compile(r"\[removed: re-read (?P<path>.+?)(?: \(lines (?P<first>\d+)-
 _STASH = re.compile(r"\[removed: \d+ tokens · lcc recall (?P<id>[0-9a-f]{12,64})\](?P<holds>\n\[it holds [^\]]*\])?")
 _NOTE = re.compile(r"\[(?:removed: |identical output kept at |output = lines )")
 _ROW = re.compile(r"^ *[0-9]+(?:→|\t|\Z)", re.MULTILINE)
+_FIGURES = re.compile(r"\n\n<system-reminder>\n<total_tokens>[^<]*</total_tokens>\n</system-reminder>\Z")
+"""What the client puts behind the newest result of a request."""
 _REMINDER = re.compile(r"\n+<system-reminder>.*?</system-reminder>\n*\Z", re.DOTALL)
 
 
@@ -128,10 +130,11 @@ def told(claude: Claude) -> str:
     return " ".join(turn.said_to_user()) or turn.result.strip() or "(nothing)"
 
 
-def begins_with_a_prompt(path: Path) -> bool:
-    """Whether a client can send the session: one that was cut at its start begins with an answer."""
-    messages = read_transcript(path.read_bytes()).messages
-    return bool(messages) and messages[0].role == "user" and not messages[0].tool_results
+def is_whole(path: Path) -> bool:
+    """Whether a client sends all of the session: no line is damaged, and it was not cut at its start."""
+    transcript = read_transcript(path.read_bytes())
+    first = transcript.messages[0] if transcript.messages else None
+    return first is not None and first.role == "user" and not first.tool_results and not transcript.warnings
 
 
 def moved_into(raw: bytes, lab: Lab) -> tuple[str, bytes]:
@@ -243,7 +246,7 @@ def judge(api: MessagesApi, original: Original, wanted: dict[str, tuple[str, str
     first, last = conversation(main[0].body), conversation(main[-1].body)
     if len(main) < 2 or last[: len(first)] != first:
         found.wrong.append("the resumed request does not begin as the first one did")
-    given = {item.key: item.text for item in conversation(main[-1].body) if item.kind == "result"}
+    given = {item.key: _FIGURES.sub("", item.text) for item in conversation(main[-1].body) if item.kind == "result"}
     for name, (kind, text) in wanted.items():
         answer = given.get(name, "")
         found.followed[kind] = (bare(answer) == text) if kind == "file" else (answer == text)
@@ -254,7 +257,7 @@ def differences(body: Body, original: Original) -> Iterator[str]:
     items = conversation(body)
     results = {item.key: item.text for item in items if item.kind == "result"}
     inputs = {item.key: json.loads(item.text)[1] for item in items if item.kind == "call"}
-    words = "\n".join(item.text for item in items)
+    words = words_of(body["messages"])
     for call_id, text in original.results.items():
         now = results.get(call_id)
         if now is None:
@@ -267,7 +270,7 @@ def differences(body: Body, original: Original) -> Iterator[str]:
             if now_strings.get(place) != text and not _NOTE.match(now_strings.get(place, "")):
                 yield f"the input of {call_id} is another one"
     for text in original.texts:
-        if text.strip() not in words:
+        if text.strip() not in words and not text.strip().startswith(COMMAND_ROWS):
             yield f"words are not there: {text.strip()[:60]!r}"
 
 
@@ -300,9 +303,9 @@ def main(words: Sequence[str] | None = None) -> int:
     if not files:
         parser.exit(2, f"{asked.folder}: no sessions of Claude Code\n")
     binary = client(asked.client)
-    cut = [path.name for path in files if not begins_with_a_prompt(path)]
+    cut = [path.name for path in files if not is_whole(path)]
     if cut:
-        print(f"Left out, since they begin in the middle: {', '.join(cut)}\n")
+        print(f"Left out, since they are damaged or begin in the middle: {', '.join(cut)}\n")
     files = [path for path in files if path.name not in cut]
     print("| session | can go | live | the two requests after it | followed back |\n| --- | ---: | --- | --- | --- |")
     good = True

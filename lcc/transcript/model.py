@@ -26,6 +26,8 @@ class ToolUse(NamedTuple):
     cwd: str | None
     """The working directory the transcript records for this call, where it records one."""
     path: Path
+    text_path: Path | None = None
+    """Where the input stands in the document, where it is one string that can be replaced (a Codex script or patch)."""
 
 
 class TextPart(NamedTuple):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from making import jsonl
 from transcript.shapes import shape
 
+from lcc.compaction.compact import compact
+from lcc.contract.options import PassOptions
+from lcc.recovery.inputs import restore_inputs
+from lcc.relevance.ports import Ports
+from lcc.stash import Stash
 from lcc.transcript import Edits, Transcript, TranscriptError, apply_edits, read_transcript, render
 
 
@@ -261,3 +267,38 @@ def test_a_type_of_any_kind_is_no_type(odd: Any) -> None:
 
     assert shape(read(*lines, message("user", "go")).messages)[-1] == "u:go"
     assert read_transcript(jsonl({"type": odd, "uuid": "u"}, {"type": "user", "message": {"content": "x"}})).messages
+
+
+def test_old_scripts_and_patches_become_notes_and_come_back(tmp_path: Path) -> None:
+    """`auto`: a custom tool's input is one string. The latest patch of a file and a function call's arguments stay, and
+    the restored file is the original, byte for byte."""
+    body = "".join(f"+    value_{number} = {number}" + chr(10) for number in range(60))
+    patch = "*** Begin Patch" + chr(10) + "*** Update File: a.py" + chr(10) + body
+
+    def custom(call_id: str, name: str, given: str) -> list[dict[str, Any]]:
+        return [
+            item("custom_tool_call", name=name, call_id=call_id, input=given),
+            item("custom_tool_call_output", call_id=call_id, output="ok"),
+        ]
+
+    lines = [message("user", "go")]
+    lines += custom("p1", "apply_patch", patch + "*** End Patch")
+    lines += custom("p2", "apply_patch", patch + body + "*** End Patch")
+    lines += custom("s1", "exec", f"const out = await tools.exec_command({{cmd: `{body}`}}); text('über')")
+    lines += [call("f1", arguments=json.dumps({"cmd": body})), output("f1")]
+    lines += [call("f2", name="apply_patch", arguments=body), output("f2")]
+    for number in range(14):
+        lines += [message("assistant", f"step {number}"), message("user", f"go on {number}")]
+    raw = jsonl(META, *lines)
+    options = PassOptions(provider="rules", rules_mode="auto", disk_check=False)
+
+    compacted = compact(read_transcript(raw), options, Ports(stash_folder=tmp_path))
+
+    notes = {record["id"] for record in compacted.report["decisions"] if record["inputs"]}
+    assert notes == {"p1", "s1"}
+    assert compacted.content is not None
+    after = read_transcript(compacted.content)
+    uses = [use for each in after.messages for use in each.tool_uses]
+    assert {use.id for use in uses if "lcc recall" in str(use.input)} == notes
+    inputs = restore_inputs(after, [compacted.report], Stash(tmp_path))
+    assert render(after, Edits({}, inputs=inputs.strings)) == raw

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from lcc.relevance.reading.calls import Kind, kind_of, named_path
+from lcc.relevance.reading.calls import Kind, kind_of, named_path, written_paths
 from lcc.transcript import Json, Pair, Path, ToolUse
 
 RECENT: Final = 20
@@ -33,7 +33,7 @@ def old_inputs(pairs: Sequence[Pair], kept: Collection[str], message_count: int)
     ``pairs`` are all calls with their results in order, ``kept`` the ids of those that a guard or a failure keeps. The
     latest call that names a file keeps its input: it says what the file holds.
     """
-    latest = {named_path(pair.use): pair.use.id for pair in pairs}
+    latest = {path: pair.use.id for pair in pairs for path in _paths(pair.use)}
     for pair in pairs:
         use = pair.use
         if pair.result_message >= message_count - RECENT:
@@ -45,9 +45,14 @@ def old_inputs(pairs: Sequence[Pair], kept: Collection[str], message_count: int)
                 yield InputString(pair, path, text)
 
 
-def _is_latest(use: ToolUse, latest: Mapping[str | None, str]) -> bool:
+def _is_latest(use: ToolUse, latest: Mapping[str, str]) -> bool:
+    return any(latest[path] == use.id for path in _paths(use))
+
+
+def _paths(use: ToolUse) -> list[str]:
+    """The files that a call names: by its path, or in the patch that it applies."""
     path = named_path(use)
-    return path is not None and latest[path] == use.id
+    return [path] if path is not None else written_paths(use)
 
 
 def input_strings_by_path(value: Json, above: Path = ()) -> Iterator[tuple[Path, str]]:

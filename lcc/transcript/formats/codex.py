@@ -89,6 +89,10 @@ class Codex(ManyLines):
     def is_own_line(self, path: Path) -> bool:
         return path[1:] in ((), ("payload",))
 
+    def input_path(self, use: ToolUse) -> Path | None:
+        # Arguments of a function call are JSON within a string: a string in them has no place of its own in the file.
+        return use.text_path
+
     def content_path(self, result: ToolResult) -> Path:
         return (*result.path, "output")
 
@@ -250,7 +254,8 @@ class _Rollout:
         namespace = _string(item, "namespace")
         tool = f"{namespace}__{name}" if namespace else name
         if item["type"] == "custom_tool_call":
-            return ToolUse(call_id, tool, item.get("input"), self.cwd, path)
+            text_path = (*path, "input") if isinstance(item.get("input"), str) else None
+            return ToolUse(call_id, tool, item.get("input"), self.cwd, path, text_path)
         arguments = _arguments(item.get("arguments"))
         cwd = self.cwd
         if isinstance(arguments, dict) and isinstance(workdir := arguments.get("workdir"), str):
