@@ -4,7 +4,8 @@ The shipped vocabularies know English and code, and would spell a word of Welsh 
 not have. Which letters stand beside each other tells how much of a language is in the models' vocabularies. The
 weights in letters.txt are hundredths of a token, measured by least squares against exact counts over translated
 messages of free programs in 57 languages, some of them decomposed (NFD), and four short texts of our own; languages
-that came out badly were given more weight. ``scripts/bench_tokens.py --languages`` holds the sums against exact counts.
+that came out badly were given more weight (``scripts/fit_letters.py``). The sums are held against exact counts by
+``scripts/bench_tokens.py --languages``.
 """
 
 from __future__ import annotations
