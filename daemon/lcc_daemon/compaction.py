@@ -182,7 +182,10 @@ def _what_would_help(transcript: Transcript, config: Config, ports: Ports) -> st
         report = compact(transcript, options, replace(ports, dry_run=True), rendered=False).report
     except (CompactionError, StashFolderError):
         return ""
-    return f"; rules_mode stashed would free {percent(report['reduction_ratio'])} %" if report["worth_it"] else ""
+    if not report["worth_it"]:
+        return ""
+    hint = f"; rules_mode stashed would free {percent(report['reduction_ratio'])} %"
+    return hint if ports.can_recall else f"{hint} where the session can recall, which this one has not shown"
 
 
 def hand_over(reason: str, say: str, report: Report | None = None) -> Outcome:

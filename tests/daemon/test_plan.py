@@ -7,6 +7,7 @@ import math
 import os
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -117,6 +118,9 @@ def test_a_hand_over_says_what_would_help(world: World, mode: Literal["lossless"
     assert int(told[1]) == math.floor(100 * report["reduction_ratio"])
     helpless = compact_event(event, Config(rules_mode=mode, min_reduction=0.9999)).plan
     assert "would free" not in helpless.say
+    cannot = compact_event(replace(event, can_recall=False), Config(rules_mode=mode)).plan
+    assert isinstance(cannot, HandOver)
+    assert cannot.say.endswith("% where the session can recall, which this one has not shown")
 
 
 @pytest.mark.parametrize("real", [100, 5_000, 60_000])
