@@ -70,11 +70,11 @@ def _calls(chosen: random.Random, outputs: Outputs, folder: Path) -> list[tuple[
                 found.append(("Edit", given, "ok"))
             case 4:
                 given = {"prompt": _body(chosen, 14), "description": "Look", "depth": {"list": [1, _body(chosen, 9)]}}
-                found.append(("Task", given, _body(chosen, chosen.randint(0, 50))))
-            case _ if found:
+                found.append(("Task", given, _body(chosen, chosen.choice((0, 50, 400)))))
+            case _ if found and chosen.random() < 0.5:
                 found.append(chosen.choice(found))
             case _:
-                found.append(("Grep", {"pattern": f"x{number}"}, _body(chosen, 30)))
+                found.append(("Grep", {"pattern": f"x{number}"}, _body(chosen, chosen.choice((30, 400)))))
     return found
 
 
