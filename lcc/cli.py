@@ -175,6 +175,11 @@ def _run(given: list[str]) -> int:
 
 
 def _command(given: list[str]) -> int:
+    if given == ["--version"]:  # answered without Typer, whose import costs more than everything else
+        from lcc.version import our_version
+
+        print(f"lcc {our_version()}")
+        return EXIT_OK
     asked = next((word for word in given if not word.startswith("-")), None)
     check = COMMANDS[asked].check if asked in COMMANDS else None
     if check and asked:

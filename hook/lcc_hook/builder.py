@@ -32,6 +32,8 @@ project = tomllib.load(open(sys.argv[1], "rb"))["project"]
 print(*project["dependencies"], sep="\\n")
 """
 LIBRARIES = "import httpx, orjson, rich, tokenizers, typer, watchfiles"
+UNUSED = "hf-xet huggingface-hub fsspec PyYAML filelock tqdm httpx2 httpcore2 truststore setuptools pip".split()
+"""What comes along and is never imported: what tokenizers downloads models with, and the installer itself, last."""
 STEP_SECONDS = 900
 NO_NETWORK = ("name resolution", "NewConnectionError", "ConnectionError", "ConnectTimeout", "(from versions: none)")
 
@@ -110,10 +112,14 @@ class Builder:
         listed = self.must("the list of libraries", python, "-I", "-c", LIST_NEEDS, described).split()
         if found:
             pip = [python, "-I", "-m", "pip", "install", "--no-input", "--no-cache-dir", "--disable-pip-version-check"]
+            leave = [python, "-I", "-m", "pip", "uninstall", "--yes", "--disable-pip-version-check"]
         else:
             assert uv is not None
             pip = [uv, "pip", "install", "--no-cache", "--python", python]
+            leave = [uv, "pip", "uninstall", "--python", python]
         self.must("fetching the libraries", *pip, *listed)
+        with contextlib.suppress(SetupError):  # what stays takes room only
+            self.must("leaving out what is not used", *leave, *UNUSED)
         shutil.rmtree(os.path.join(self.target, "unpacked"), ignore_errors=True)
         self.begin("step 3 of 3: trying it")
         self.must("the libraries' first start", python, "-I", "-c", LIBRARIES)

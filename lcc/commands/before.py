@@ -6,24 +6,13 @@ from typing import Annotated
 
 import typer
 
+from lcc.version import our_version
+
 
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"lcc {our_version()}")
         raise typer.Exit
-
-
-def our_version() -> str:
-    """The package's version, or that of the sources where they run without being installed, as a plugin's do."""
-    import tomllib
-    from importlib.metadata import PackageNotFoundError, version
-    from pathlib import Path
-
-    try:
-        return version("lcc-claude-code")
-    except PackageNotFoundError:
-        described = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
-        return str(described["project"]["version"])
 
 
 def options(

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 
+_BLOCKS = (
+    "in other tools it scores the text blocks inside one document; lcc works on the tool outputs of a session: "
+    "leave --mode out, and see --stash, which frees more"
+)
+"""What a person is told who knows `--mode blocks` from elsewhere."""
+
 
 @takes_options(provider=None)
 def compact(
@@ -39,7 +45,7 @@ def compact(
         ),
     ],
     given: Given,
-    mode: Annotated[str, typer.Option(help="tool-calls; blocks is not available yet.")] = "tool-calls",
+    mode: Annotated[str, typer.Option(help="What is removed: tool-calls, which is the only mode.")] = "tool-calls",
     format: Annotated[str, typer.Option(help=f"{', '.join((AUTO, *FORMATS))}.")] = AUTO,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a session with a damaged line; else it is kept as it is.")
@@ -69,8 +75,7 @@ def compact(
     """
     transcript = named_session(transcript)
     if mode != "tool-calls":
-        what = "is not there yet (blocks of documents)" if mode == "blocks" else "is no mode"
-        raise InputError(f"--mode {mode}: {what}; the only mode so far is tool-calls")
+        raise InputError(f"--mode {mode}: {_BLOCKS if mode == 'blocks' else 'is no mode; the only one is tool-calls'}")
     options, notes = _options(given, fork)
     forked = _open_fork(transcript, format, output, snapshot) if fork else None
     if snapshot and not fork:

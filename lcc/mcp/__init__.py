@@ -6,6 +6,7 @@ The official SDK is an optional extra, so nothing of it is imported before the s
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 from lcc.commands.files import InputError
 
@@ -19,8 +20,9 @@ def mcp() -> None:
     try:
         from lcc.mcp.server import build_server
     except ImportError as error:
+        installer = "" if find_spec("pip") else f"{sys.executable} -m ensurepip && "  # the plugin's has none
         raise InputError(
             f"the MCP server needs the official SDK ({error}); install it into lcc's own environment with: "
-            f"{sys.executable} -m pip install 'mcp>=2,<3'"
+            f"{installer}{sys.executable} -m pip install 'mcp>=2,<3'"
         ) from None
     build_server().run()

@@ -25,7 +25,6 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
-from lcc.commands.before import our_version
 from lcc.commands.files import InputError, OutputFile, WriteError, read_input
 from lcc.contract.options import PassOptions, RequestError, Row, table
 from lcc.log.lines import LogError
@@ -33,6 +32,7 @@ from lcc.log.recalls import Recall, asking_session, note_recall, recalls_path
 from lcc.recovery.asked import Asked, give
 from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, parse_lines
 from lcc.stash import Stash, StashFolderError, stash_folder
+from lcc.version import our_version
 
 if TYPE_CHECKING:
     from lcc.compaction.compact import Compacted

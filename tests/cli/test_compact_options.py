@@ -51,13 +51,14 @@ def test_a_value_is_never_taken_for_an_option(world: World) -> None:
     assert "no such file" in world.lcc("compact", "--", "--laya-model").err
 
 
-def test_blocks_of_documents_are_not_there_yet(world: World) -> None:
-    """--mode blocks is bad input, and the text says why."""
+def test_blocks_of_documents_are_told_from_tool_outputs(world: World) -> None:
+    """--mode blocks is bad input, and the text says what it is elsewhere and what to use here."""
     ran = world.compact("--mode", "blocks")
 
     assert ran.code == 2
     assert "blocks" in ran.err
-    assert "not there yet" in ran.err
+    assert "in other tools" in ran.err
+    assert "--stash" in ran.err
 
 
 def test_tool_calls_is_the_mode_by_default(world: World) -> None:
