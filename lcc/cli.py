@@ -180,6 +180,9 @@ def _command(given: list[str]) -> int:
 
         print(f"lcc {our_version()}")
         return EXIT_OK
+    if len(given) == 2 and given[0] == "recall" and not given[1].startswith("-"):  # as a note says it
+        _load("lcc.commands.give_back:give_back")(given[1])
+        return EXIT_OK
     asked = next((word for word in given if not word.startswith("-")), None)
     check = COMMANDS[asked].check if asked in COMMANDS else None
     if check and asked:

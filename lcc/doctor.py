@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -73,6 +74,7 @@ def doctor(env: Mapping[str, str] | None = None, run: Run = run_program) -> list
     env = os.environ if env is None else env
     return [
         _python(),
+        _program(env),
         *_config(env),
         _hook_python(env, run),
         _client(env, run),
@@ -120,6 +122,19 @@ def _python() -> Check:
     if sys.version_info < OLDEST_PYTHON:
         return Check("python", "problem", f"{version} at {sys.executable}", "install Python 3.11 or newer")
     return Check("python", "ok", f"{version} at {sys.executable}")
+
+
+def _program(env: Mapping[str, str]) -> Check:
+    """Whether a shell finds `lcc`, which the notes name."""
+    path = shutil.which("lcc", path=env.get("PATH"))
+    if path is not None:
+        return Check("lcc", "ok", path)
+    beside = Path(sys.executable).with_name("lcc")
+    if beside.exists():
+        step = f"mkdir -p ~/.local/bin && ln -s {shlex.quote(str(beside))} ~/.local/bin/lcc, with ~/.local/bin on PATH"
+    else:
+        step = f"pipx install {shlex.quote(str(Path(__file__).parents[1]))}"
+    return Check("lcc", "note", "no lcc on PATH: a shell cannot run what a note says", step)
 
 
 def _hook_python(env: Mapping[str, str], run: Run) -> Check:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from cli.cli_world import World
@@ -88,3 +90,16 @@ def test_a_number_of_lines_below_nothing_is_a_wrong_command_line() -> None:
     """lcc-daemon logs -n -1."""
     command = [sys.executable, "-m", "lcc_daemon", "logs", "-n"]
     assert subprocess.run([*command, "-1"], capture_output=True, check=False).returncode == 2
+
+
+@pytest.mark.parametrize("words", [["--version"], ["recall", "0123456789ab"]])
+def test_the_shortest_commands_run_without_typer(words: list[str], tmp_path: Path) -> None:
+    """A note's own command and the version: importing Typer would cost more than all they do."""
+    seen = (
+        "import atexit, sys; atexit.register(lambda: print('typer' in sys.modules)); from lcc.cli import main; main()"
+    )
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", seen, *words], capture_output=True, text=True, env=env, check=False)
+
+    assert ran.stdout.splitlines()[-1] == "False"
+    assert ran.returncode == (0 if words == ["--version"] else 2), ran.stderr

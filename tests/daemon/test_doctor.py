@@ -40,6 +40,8 @@ def test_a_fresh_machine_has_no_problem_and_nothing_is_started(world: World, mon
     assert checks["daemon"].found.startswith("not running")
     assert world.processes() == []
     assert not world.state.exists()
+    assert (checks["lcc"].state, "on PATH" in checks["lcc"].found) == ("note", True)
+    assert "lcc" in checks["lcc"].next_step
 
 
 @pytest.mark.parametrize(
