@@ -6,6 +6,7 @@ python scripts/bench_start.py --against CHECKOUT [--python PYTHON] [--session FI
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import resource
 import statistics
@@ -13,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from lcc.stash import Stash
 
 START = "from lcc.cli import main; main()"
 
@@ -22,7 +25,9 @@ def cpu(checkout: Path, python: str, words: list[str], home: str) -> float:
     folders = (checkout, checkout / "daemon", checkout / "hook")
     env = {**os.environ, "HOME": home, "XDG_DATA_HOME": home, "PYTHONPATH": os.pathsep.join(map(str, folders))}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([python, "-c", START, *words], env=env, capture_output=True, check=False)
+    done = subprocess.run([python, "-c", START, *words], env=env, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{checkout}: lcc {' '.join(words)} ended with {done.returncode}: {done.stderr[-500:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -37,10 +42,12 @@ def main() -> None:
     asked.add_argument("--runs", type=int, default=7)
     given = asked.parse_args()
     here = Path(__file__).resolve().parents[1]
-    commands = [["--version"], ["recall", "0123456789ab"]]
+    content = b"one line of an output\n" * 200
+    commands = [["--version"], ["recall", hashlib.sha256(content).hexdigest()[:12]]]
     if given.session:
         commands.append(["compact", str(given.session.resolve()), "-o", os.devnull])
     with tempfile.TemporaryDirectory() as home:
+        Stash(Path(home) / "lcc" / "stash").put(content)
         for words in commands:
             pairs = [
                 (cpu(given.against, given.against_python, words, home), cpu(here, given.python, words, home))
