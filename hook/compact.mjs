@@ -15,6 +15,7 @@ import {
   shownIn,
   tidy,
 } from "./messages.mjs";
+import { noteOwn, ownMoment } from "./proactive.mjs";
 import { hasRecall } from "./recall.mjs";
 import { Answered, hasRoom, isOwnWill, mayStay, used } from "./room.mjs";
 
@@ -38,6 +39,7 @@ async function askForPlan($, event, options, session, messages, context) {
     cwd: session.cwd,
     transcript_path: session.transcript,
     agent_id: event.agentId ?? null,
+    moment: isOwnWill(event) ? ownMoment() : null,
     options,
     context_tokens: context?.tokens ?? null,
     window_tokens: context?.window ?? null,
@@ -121,9 +123,11 @@ async function decide($, event, options) {
 /** What `session.compact` is answered: the new session, `{skip}`, or what `next` gives. */
 export async function answerCompaction($, event, next, options) {
   if (options?.enabled === false || !TRIGGERS.includes(event.trigger)) return next(event);
+  const moment = isOwnWill(event) ? ownMoment() : "";
   const { messages, say, why, context, stays, isAgain } = await decide($, event, options);
   if (messages) {
-    await tell($, oneLine(say));
+    if (moment) noteOwn(say);
+    else await tell($, oneLine(say));
     return { messages };
   }
   const reason = [why, used(context)].filter(Boolean).join("; ");

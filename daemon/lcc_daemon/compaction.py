@@ -49,6 +49,8 @@ class Event:
     options: dict[str, Json]
     can_recall: bool = True
     """Whether the session has a way to follow a note of the stash, as far as who sends the event knows."""
+    moment: str = ""
+    """Of a compaction between turns that nobody asked for: `cold` or `early`."""
     recall_tool: bool = False
     """Whether the session has the tool `recall` of the plugin's module."""
     context_tokens: int | None = None
@@ -89,8 +91,9 @@ class Outcome:
     report: Report | None = None
 
 
-def read_event(body: bytes | bytearray) -> Event:
-    """The event from its JSON. Raises EventError; the text never quotes the session."""
+def read_event(body: bytes | bytearray, *, may_be_empty: bool = False) -> Event:
+    """The event from its JSON; ``may_be_empty`` where a session without messages is one too. Raises EventError; the
+    text never quotes the session."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -98,10 +101,10 @@ def read_event(body: bytes | bytearray) -> Event:
     if not isinstance(value, dict):
         raise EventError("bad-event", "the event is no object")
     messages, options = value.get("messages"), value.get("options")
-    if not isinstance(messages, list) or not messages:
+    if not isinstance(messages, list) or not (messages or may_be_empty):
         raise EventError("bad-event", "the event has no messages")
     texts = {}
-    for key in ("trigger", "instructions", "session_id", "agent_id", "cwd", "transcript_path"):
+    for key in ("trigger", "instructions", "session_id", "agent_id", "cwd", "transcript_path", "moment"):
         found = value.get(key)
         if found is not None and not isinstance(found, str):
             raise EventError("bad-event", f"the event's {key} is no text")

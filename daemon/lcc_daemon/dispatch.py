@@ -6,7 +6,18 @@ import os
 from collections.abc import Callable, Mapping
 
 from lcc.config import ConfigError, load_config, state_folder
-from lcc_daemon.commands import allow_recall, compact, measured, ping, pre_compact, recall, session_end, session_start
+from lcc_daemon.commands import (
+    allow_recall,
+    between_turns,
+    compact,
+    measured,
+    ping,
+    pre_compact,
+    recall,
+    session,
+    session_end,
+    session_start,
+)
 from lcc_daemon.environment import environment_of
 from lcc_daemon.logs import failure_of
 from lcc_daemon.plan import remove_old_parts
@@ -24,6 +35,8 @@ COMMANDS: Mapping[str, Callable[[Request, Call, Services], Answer]] = {
     "allow-recall": allow_recall.answer,
     "measured": measured.answer,
     "recall": recall.answer,
+    "between-turns": between_turns.answer,
+    "session": session.answer,
     "ping": ping.answer,
 }
 

@@ -13,6 +13,8 @@ from lcc.contract.reasons import Reason
 Provider = Literal["jev", "laya", "auto", "rules"]
 JudgeName = Literal["jev", "laya"]
 RulesMode = Literal["lossless", "recoverable", "stashed", "lossy", "auto"]
+Proactive = Literal["off", "cold", "early"]
+"""When a live session is compacted before its window is full: never, where that is free, or from a share of it on."""
 Guarantee = Literal["lossless", "recoverable", "stashed", "judged", "partial", "none"]
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)

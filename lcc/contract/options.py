@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from typing import Annotated, get_type_hints
 
-from lcc.contract.modes import LIVE_MODES, Provider, RulesMode
+from lcc.contract.modes import LIVE_MODES, Proactive, Provider, RulesMode
 from lcc.contract.option import Form, Needs, Option, RequestError, Row, row_of
 
 __all__ = [
@@ -310,6 +310,49 @@ class LiveOptions(PassOptions):
             form=Form("Recall without asking", "The agent gets removed outputs back without a permission prompt."),
         ),
     ] = True
+    proactive: Annotated[
+        Proactive,
+        Option(
+            "Compact between turns, before the window is full. off; cold: once the prompt cache has run out, where it "
+            "is worth it; early: from `early_share` of the window on.",
+            in_config=True,
+            form=Form(
+                "Before the window is full",
+                "Compact between turns, in the terminal. cold: when the session has been idle for so long that the "
+                "prompt cache has run out, since everything is written again then anyway. early: from a share of the "
+                "window on. off: only when asked, or when the window is full.",
+            ),
+        ),
+    ] = "cold"
+    early_share: Annotated[
+        float,
+        Option(
+            "Of `proactive` early: the share of the window from which on a session is compacted between turns.",
+            low=0,
+            high=1,
+            in_config=True,
+            form=Form("Early from", "Of early: the share of the window from which on it compacts (0 to 1)."),
+        ),
+    ] = 0.6
+    cache_life_s: Annotated[
+        float,
+        Option(
+            "How long the prompt cache of your provider lives, in seconds; 0: as the session's own usage shows, five "
+            "minutes or an hour.",
+            low=0,
+            high=86_400,
+            unit="seconds",
+            in_config=True,
+        ),
+    ] = 0.0
+    status: Annotated[
+        bool,
+        Option(
+            "Show how full the window is, and what can go, below the prompt.",
+            in_config=True,
+            form=Form("Status below the prompt", "Show how full the window is, and what can go, below the prompt."),
+        ),
+    ] = False
     request_log: Annotated[
         bool, Option("A line of figures, without content, for each pass of a live session.", in_config=True)
     ] = False

@@ -28,6 +28,7 @@ from lcc_daemon.plan import HandOver, Replace, to_stdout
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
+from lcc_daemon.wishes import read_wishes
 
 TIME_AFTER_JUDGE_MS = 3000
 """What a pass may need besides the time for its judge."""
@@ -60,14 +61,16 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
     trigger = event.trigger if event.trigger in TRIGGERS else "unknown trigger"
     whose = f"session {file_name(event.session_id)}{' (agent)' if event.agent_id else ''}, {trigger}"
     try:
-        config = load_config(env, event.options)
+        config = read_wishes(state_folder(env), event.session_id).on(load_config(env, event.options))
     except ConfigError as error:
         services.stats.error("configuration")
         return hand_over("config", str(error)), whose
+    if event.moment:  # whether it is worth it was asked before
+        config = replace(config, min_reduction=0.0)
     waits_for_judge = config.provider != "rules" and find_spec("httpx") is None
     if waits_for_judge:
         config = replace(config, provider="rules")
-    event = replace(event, can_recall=event.can_recall and _can_recall(event, services))
+    event = replace(event, can_recall=event.can_recall and can_recall(event, services))
     if config.rules_mode == "stashed" and not event.can_recall:
         config = replace(config, rules_mode="recoverable")
     if config.provider != "rules":
@@ -75,7 +78,7 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
         env = with_judge_secrets(env, config.provider, request, call)
     report_path = services.keepers.report_path(state_folder(env), event.session_id)
     context = EventContext(
-        ports=_ports(config, event, env, services),
+        ports=ports_of(config, event, env, services),
         report_path=str(report_path),
         figures=_figures_of(event, services),
         seen_before=(event.session_id, event.agent_id) in services.compacted,
@@ -97,7 +100,7 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
     return outcome, whose
 
 
-def _can_recall(event: Event, services: Services) -> bool:
+def can_recall(event: Event, services: Services) -> bool:
     """Whether this conversation is known to be able to follow a note of the stash: it has our tool, or its shell
     finds our `lcc`. A sub-agent may have been given other tools than the session."""
     if event.recall_tool and not event.agent_id:
@@ -109,7 +112,7 @@ def _has_stash_notes(report: Report) -> bool:
     return any(record.get("recoverability_check") == "stash" for record in report["decisions"])
 
 
-def _ports(config: Config, event: Event, env: Mapping[str, str], services: Services) -> Ports:
+def ports_of(config: Config, event: Event, env: Mapping[str, str], services: Services) -> Ports:
     """The asking session's keys, and where `stashed` puts what it removes, which this session will name."""
     return Ports(
         environ=env,

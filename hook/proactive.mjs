@@ -1,0 +1,155 @@
+// Before the wall: a session that rests is compacted between two turns, when that costs nothing (`cold`) or when its
+// window is as full as the user said (`early`). In the terminal only: there the client runs a command for a module.
+//
+// `/compact` is that command, so our own session.compact is asked, and what is typed in the prompt stays there. What
+// it is asked for then never ends in a summary (`OWN_WILL`). Nothing is done while a turn or background work runs,
+// while a text stands in the prompt, or twice for the same content.
+
+import { contextOf, oneLine, runQuietly, tell } from "./client.mjs";
+import { forTheWire, isExpected, pointOf, tidy } from "./messages.mjs";
+import { hasRecall } from "./recall.mjs";
+import { OWN_WILL } from "./room.mjs";
+
+const SETTLED_MS = 1500;
+const AGAIN_MS = 60_000;
+const OVER = ["completed", "failed", "stopped", "killed", "cancelled", "done", "idle"];
+const BEGAN = Date.now() / 1000;
+
+let isTerminal = false;
+// Counts what happens in the session: who waits since an earlier count has waited for nothing.
+let count = 0;
+// The content that was last decided about, of which session.
+let decided = "";
+// What the session's configuration says, by session.
+let known = { session: "" };
+// Our own compaction while it runs: {moment, saves, isAsked, line}.
+let own;
+// Our session.compact was not asked where it should have been: somebody else answers in its place.
+let isOff = false;
+
+/** `cold` or `early` where the compaction that is asked for is our own; it is taken note of that we were asked. */
+export const ownMoment = () => {
+  if (!own) return "";
+  own.isAsked = true;
+  return own.moment;
+};
+
+/** What our own compaction did: it is said, with what that saves, once the client has drawn the session anew. */
+export const noteOwn = (line) => {
+  own.line = line;
+};
+
+/** Whether this is a terminal, and the session rests from here. */
+export const noteStart = (event) => {
+  isTerminal = event.isInteractive === true && event.surface === "terminal";
+  count += 1;
+};
+
+/** A turn begins: whoever waits gives up. */
+export const noteTurn = () => {
+  count += 1;
+};
+
+/** The session rests, after a turn or as it was resumed: wait until it is worth it, and compact. Not to be awaited. */
+export async function rest($, options) {
+  count += 1;
+  const mine = count;
+  if (!isTerminal || isOff || options?.enabled === false) return;
+  try {
+    const settings = await settingsOf($, options);
+    if (!settings) return;
+    if (settings.status) await showStatus($, options);
+    if (settings.proactive === "off") return;
+    let delay = SETTLED_MS;
+    while (delay !== undefined) {
+      await $.clock.sleep(delay);
+      if (mine !== count || isOff) return;
+      delay = await act($, options, settings, mine);
+    }
+  } catch {
+    // a client that has not what is needed for it
+  }
+}
+
+// Compacts where it is worth it; after how many ms to look again, undefined: not for this content.
+async function act($, options, settings, mine) {
+  if (await isBusy($)) return AGAIN_MS;
+  const event = await eventNow($, options);
+  if (!event || event.point === decided) return undefined;
+  if (settings.proactive === "early" && !(event.context_tokens >= settings.early_share * event.window_tokens)) return undefined;
+  const verdict = await runQuietly($, "client.py", ["between-turns"], event);
+  if (!verdict) return undefined;
+  if (verdict.wait_ms) return verdict.wait_ms;
+  if (mine !== count) return undefined;
+  if (await isBusy($)) return AGAIN_MS;
+  decided = event.point;
+  if (verdict.act) await compactNow($, settings.proactive, verdict.saves);
+  return undefined;
+}
+
+async function compactNow($, moment, saves) {
+  const mine = { moment, saves, isAsked: false };
+  own = mine;
+  try {
+    await $.command.run({ command: "compact", args: `${OWN_WILL} between turns` });
+  } finally {
+    own = undefined;
+    isOff = !mine.isAsked;
+  }
+  if (mine.line) await tell($, oneLine(`${mine.line}; ${mine.saves}`), true);
+  if (isOff) await tell($, "another plugin answers in lcc's place: lcc compacts only when it is asked from here on", true);
+}
+
+/** Whether the user is writing, or an agent works in the background. */
+async function isBusy($) {
+  const { text } = await $.prompt.read();
+  if (text.trim()) return true;
+  const agents = await $.agent.list();
+  return agents.some(({ status }) => !OVER.includes(status));
+}
+
+/** The session as session.compact would have it now; undefined where there is nothing to look at. */
+export async function eventNow($, options) {
+  const found = await $.session.messages();
+  if (!isExpected(found)) return undefined;
+  const messages = tidy(found);
+  const [id, cwd, info, context] = await Promise.all([$.session.id(), $.session.cwd(), $.session.info(), contextOf($)]);
+  return {
+    v: 1,
+    trigger: "plugin",
+    session_id: id,
+    cwd,
+    transcript_path: info.transcriptPath,
+    options,
+    point: `${id} ${pointOf(messages)}`,
+    since: BEGAN,
+    context_tokens: context?.tokens ?? null,
+    window_tokens: context?.window ?? null,
+    recall_tool: hasRecall(),
+    messages: forTheWire(messages),
+  };
+}
+
+async function settingsOf($, options) {
+  const session = await $.session.id();
+  if (known.session !== session) {
+    const settings = await runQuietly($, "client.py", ["between-turns"], { v: 1, session_id: session, options, messages: [] });
+    if (!settings?.proactive) return undefined;
+    known = { session, ...settings };
+  }
+  return known;
+}
+
+/** The session's wishes have changed (`/lcc off`): they are asked for anew. */
+export const forgetSettings = () => {
+  known = { session: "" };
+};
+
+async function showStatus($, options) {
+  const event = await eventNow($, options);
+  if (!event?.window_tokens) return;
+  const verdict = await runQuietly($, "client.py", ["between-turns"], event);
+  const full = Math.round((100 * event.context_tokens) / event.window_tokens);
+  const canGo = Math.floor(100 * (verdict?.can_go ?? 0));
+  await $.ui.status(`lcc ${full} % · ${canGo} % can go`);
+}
