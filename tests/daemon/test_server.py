@@ -234,7 +234,7 @@ def test_another_user_is_refused_even_behind_an_open_door(world: World) -> None:
     os.waitpid(child, 0)
     os.close(write)
     assert os.read(read, 200) == b"got:"
-    assert "a client of another user (65534)" in world.log()
+    assert wait_until(lambda: "a client of another user (65534)" in world.log())
     os.close(read)
     world.runtime.chmod(0o700)
     assert world.status()["state"] == "running"
