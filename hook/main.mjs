@@ -7,13 +7,11 @@ import { answerCompaction } from "./compact.mjs";
 import { noteFigures } from "./figures.mjs";
 import { noteStart, noteTurn, rest } from "./proactive.mjs";
 import { checkRecall, registerRecall, runRecall } from "./recall.mjs";
-import { registerSlash, runSlash } from "./slash.mjs";
 
 export const register = (on, options) => {
   on("session.start", async ($, event, next) => {
     noteStart(event);
     await registerRecall($, options);
-    await registerSlash($, options);
     const begun = await next(event);
     rest($, options);
     return begun;
@@ -27,7 +25,6 @@ export const register = (on, options) => {
     rest($, options);
     return ended;
   }).catch(($, event, next) => next(event));
-  on("command.run", { command: "lcc" }, ($, event) => runSlash($, event, options)).catch(($, event, next) => next(event));
   on("tool.check", { tool: "mcp__lcc__recall" }, ($, event, next) => checkRecall($, event, next, options)).catch(($, event, next) => next(event));
   on("tool.run", { tool: "mcp__lcc__recall" }, ($, event) => runRecall($, event)).catch(($, event, next) => next(event));
   on("session.measure", async ($, event, next) => {

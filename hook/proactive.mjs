@@ -109,7 +109,7 @@ async function isBusy($) {
 }
 
 /** The session as session.compact would have it now; undefined where there is nothing to look at. */
-export async function eventNow($, options) {
+async function eventNow($, options) {
   const found = await $.session.messages();
   if (!isExpected(found)) return undefined;
   const messages = tidy(found);
@@ -139,11 +139,6 @@ async function settingsOf($, options) {
   }
   return known;
 }
-
-/** The session's wishes have changed (`/lcc off`): they are asked for anew. */
-export const forgetSettings = () => {
-  known = { session: "" };
-};
 
 async function showStatus($, options) {
   const event = await eventNow($, options);

@@ -113,7 +113,7 @@ def test_the_client_is_sent_what_it_needs_and_no_more(session: Session) -> None:
     asked = session.asked()
     assert asked.keys() == {
         "v", "trigger", "instructions", "session_id", "cwd", "transcript_path", "agent_id", "options", "messages",
-        "context_tokens", "window_tokens", "recall_tool",
+        "context_tokens", "window_tokens", "recall_tool", "moment",
     }  # fmt: skip
     assert (asked["trigger"], asked["instructions"]) == ("manual", "keep the names")
     assert (asked["session_id"], asked["agent_id"]) == (session.claude.session, None)

@@ -1,4 +1,4 @@
-"""Before the wall, in a terminal: a session that rests is compacted where that is free, and `/lcc` tells of it."""
+"""Before the wall, in a terminal: a session that rests is compacted where that is free."""
 
 from __future__ import annotations
 
@@ -95,22 +95,4 @@ def test_what_is_typed_stays_and_is_waited_for(current_client: Path, lab: Lab) -
         terminal.wait_for("Second.")
         assert removed(api) == []
         assert "half a sentence" in str(api.of("main")[-1].body)
-        assert not api.of("summary")
-
-
-def test_the_command_shows_and_keeps(current_client: Path, lab: Lab) -> None:
-    """`/lcc` tells the context and what can go; `keep` protects a file in this session; `now` compacts the rest."""
-    with resting(current_client, lab, replies("First.", "Second."), "3600") as (terminal, api, _):
-        terminal.enter("Go on.")
-        terminal.wait_for("First.")
-        terminal.enter("/lcc")
-        shown = terminal.wait_for("can go now")
-        assert "60k tokens of" in shown
-        terminal.enter("/lcc keep f1.py")
-        terminal.wait_for("From now on nothing of")
-        terminal.enter("/lcc now")
-        terminal.wait_for("Compacted")
-        terminal.enter("And on.")
-        terminal.wait_for("Second.")
-        assert removed(api) == [call_id for call_id in READS if call_id != "toolu_1"]
         assert not api.of("summary")

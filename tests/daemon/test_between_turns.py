@@ -41,18 +41,19 @@ def sent(seconds_ago: float, hour: bool = False) -> Spending:
 
 
 @pytest.mark.parametrize(
-    ("spending", "life", "freed", "act", "waits"),
+    ("idle", "hour", "life", "freed", "act", "waits"),
     [
-        (sent(10), 0, 50_000, False, True),  # the cache lives
-        (sent(400), 0, 50_000, True, False),  # it has run out after five minutes
-        (sent(400, hour=True), 0, 50_000, False, True),  # this one lives for an hour
-        (sent(4000, hour=True), 0, 50_000, True, False),
-        (sent(400), 3600, 50_000, False, True),  # the configuration says how long it lives
-        (sent(400), 0, 2_000, False, False),  # too little would go
-        (Spending((), (), (), ()), 0, 50_000, False, False),  # nothing says when the last request was
+        (10, False, 0, 50_000, False, True),  # the cache lives
+        (400, False, 0, 50_000, True, False),  # it has run out after five minutes
+        (400, True, 0, 50_000, False, True),  # this one lives for an hour
+        (4000, True, 0, 50_000, True, False),
+        (400, False, 3600, 50_000, False, True),  # the configuration says how long it lives
+        (400, False, 0, 2_000, False, False),  # too little would go
+        (None, False, 0, 50_000, False, False),  # nothing says when the last request was
     ],
 )
-def test_cold(spending: Spending, life: float, freed: int, act: bool, waits: bool) -> None:
+def test_cold(idle: float | None, hour: bool, life: float, freed: int, act: bool, waits: bool) -> None:
+    spending = Spending((), (), (), ()) if idle is None else sent(idle, hour)
     look = Look(REPORT, Figures(100_000, 100_000 - freed, True))
     verdict = verdict_on(look, event(), Config(cache_life_s=life), spending)
     assert (verdict.act, verdict.wait_s is not None) == (act, waits)
