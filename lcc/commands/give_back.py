@@ -28,12 +28,13 @@ def give_back(
 
     Raises ``InputError`` for an id or options that cannot be used, ``WriteError`` where the stash or a file fails.
     """
+    from lcc.recovery.recall import id_in
     from lcc.recovery.recall import recall as fetch
     from lcc.stash import Stash, StashError, UnknownObjectError, bytes_of_text, stash_folder
 
     if (raw or output) and (lines or grep or offset or limit):
         raise InputError("--raw and -o give all bytes: leave out --lines, --grep, --offset and --limit")
-    object_id = _id_in(object_id)
+    object_id = id_in(object_id)
     stash = Stash(stash_folder())
     try:
         found = fetch(stash, object_id)
@@ -73,14 +74,6 @@ def _note(found: Recalled, given: int) -> None:
         with contextlib.suppress(LogError):
             recall = Recall(session, found.sha256[:12], given, len(found.content), "shell")
             note_recall(recall, recalls_path(os.environ))
-
-
-def _id_in(given: str) -> str:
-    """The id in a note that was pasted whole; what was given, where it is no note."""
-    from lcc.contract.notes import find_note
-
-    note = find_note(given.strip())
-    return note.target if note is not None and note.kind == "stash" and note.target else given
 
 
 def _page(text: str, lines: str | None, grep: str | None, offset: int, limit: int | None) -> Page:

@@ -30,7 +30,7 @@ from lcc.contract.options import PassOptions, RequestError, Row, table
 from lcc.log.lines import LogError
 from lcc.log.recalls import Recall, asking_session, note_recall, recalls_path
 from lcc.recovery.asked import Asked, give
-from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, parse_lines
+from lcc.recovery.recall import MAX_PAGE_CHARS, PAGE_CHARS, Part, RecallError, id_in, parse_lines
 from lcc.stash import Stash, StashFolderError, stash_folder
 from lcc.version import our_version
 
@@ -123,7 +123,7 @@ def recall(
     """
     try:
         part = Part(parse_lines(lines) if lines else None, grep, offset)
-        given = give(Stash(stash_folder()), Asked(id, part, limit))
+        given = give(Stash(stash_folder()), Asked(id_in(id), part, limit))
     except (RecallError, StashFolderError) as error:
         raise ToolError(str(error)) from None
     with contextlib.suppress(LogError):

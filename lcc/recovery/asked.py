@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lcc.contract.notes import count_lines, find_note
-from lcc.recovery.recall import PAGE_CHARS, Part, RecallError, page_of, parse_lines, recall
+from lcc.contract.notes import count_lines
+from lcc.recovery.recall import PAGE_CHARS, Part, RecallError, id_in, page_of, parse_lines, recall
 from lcc.stash import Stash, StashError, bytes_of_text
 from lcc.transcript import Json
 
@@ -104,8 +104,7 @@ def _id(value: Mapping[str, Json]) -> str:
     given = _text(value, "id")
     if not given:
         raise RecallError("id is missing: give the 12 hex digits of the note")
-    note = find_note(given.strip())
-    return note.target if note is not None and note.kind == "stash" and note.target else given.strip()
+    return id_in(given)
 
 
 def _text(value: Mapping[str, Json], name: str) -> str | None:

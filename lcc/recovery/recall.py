@@ -11,6 +11,7 @@ import subprocess
 import sys
 from typing import NamedTuple
 
+from lcc.contract.notes import find_note
 from lcc.stash import Stash, text_of_bytes
 
 PAGE_CHARS = 16_000
@@ -74,6 +75,12 @@ def recall(stash: Stash, object_id: str) -> Recalled:
     content = stash.get(sha256)
     image = image_type(content)
     return Recalled(sha256, content, None if image else text_of_bytes(content), image)
+
+
+def id_in(asked: str) -> str:
+    """The id in a note of the stash that was given whole; what was given, where it is no note."""
+    note = find_note(asked.strip())
+    return note.target if note is not None and note.kind == "stash" and note.target else asked.strip()
 
 
 def image_type(content: bytes) -> str | None:

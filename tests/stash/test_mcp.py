@@ -109,6 +109,8 @@ def test_recall_gives_every_byte_page_by_page(ask: Callable[[Ask], None], stash:
             offset = int(blocks[-1].split("offset=")[1].rstrip("]"))
         assert got == TEXT
         lines = texts(await client.call_tool("recall", {"id": sha[:12], "lines": "5-6"}))
+        note = f"[removed: 812 tokens · lcc recall {sha[:12]}]"
+        assert texts(await client.call_tool("recall", {"id": note, "lines": "5-6"})) == lines
         assert lines == ["line 5 of the output\nline 6 of the output"]
         found = texts(await client.call_tool("recall", {"id": sha[:12], "grep": "line 299[89]"}))
         assert found == ["2998:line 2998 of the output\n2999:line 2999 of the output"]
