@@ -104,6 +104,17 @@ class Turn:
         return [f"{e['plugin']}: {e['text']}" for e in self.events if e.get("subtype") == "ui_log"]
 
 
+def client_command(
+    binary: Path, lab: Lab, plugin_dirs: Sequence[Path] = (), resume: str | None = None, tools: str = TOOLS
+) -> list[str]:
+    """How the client is started in ``lab``, headless or in a terminal."""
+    command = [str(binary), "--permission-mode", "acceptEdits", "--allowedTools", tools]
+    command += ["--debug-file", str(lab.debug_log)]
+    for folder in plugin_dirs:
+        command += ["--plugin-dir", str(folder)]
+    return [*command, "--resume", resume] if resume else command
+
+
 class Claude:
     """One client process. Use as a context manager: leaving it ends the process and waits for it."""
 
@@ -121,13 +132,8 @@ class Claude:
         arguments: Sequence[str] = (),
     ) -> None:
         self.lab = lab
-        command = [str(binary), "-p", "--input-format", "stream-json", "--output-format", "stream-json"]
-        command += ["--verbose", "--permission-mode", "acceptEdits", "--allowedTools", tools]
-        command += ["--debug-file", str(lab.debug_log)]
-        for folder in plugin_dirs:
-            command += ["--plugin-dir", str(folder)]
-        if resume:
-            command += ["--resume", resume]
+        command = client_command(binary, lab, plugin_dirs, resume, tools)
+        command += ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
         if model:
             command += ["--model", model]
         if settings:

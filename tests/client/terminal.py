@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from client.claude_process import KEY_FOR_THE_FAKE, TOOLS, Lab
+from client.claude_process import KEY_FOR_THE_FAKE, Lab, client_command
 
 WAIT = 60.0
 _LOOK_EVERY = 0.05
@@ -49,12 +49,7 @@ class Terminal:
         self.lab = lab
         self._socket = lab.root / "tmux"
         self._environment = {**lab.environment(base_url), "TERM": "xterm-256color"}
-        command = [str(binary), "--permission-mode", "acceptEdits", "--allowedTools", TOOLS]
-        command += ["--debug-file", str(lab.debug_log)]
-        for folder in plugin_dirs:
-            command += ["--plugin-dir", str(folder)]
-        if resume:
-            command += ["--resume", resume]
+        command = client_command(binary, lab, plugin_dirs, resume)
         size = ["-x", str(columns), "-y", str(rows)]
         self._tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(lab.project), *command, *arguments)
         self._tmux("set-option", "-g", "history-limit", str(_HISTORY))
