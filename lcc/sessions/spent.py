@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lcc.private_files import read_bounded
 from lcc.sessions.listing import MAX_SESSION_BYTES, config_folder, session_files
-from lcc.tokens.requests import SpendingReader
+from lcc.tokens.requests import Spending, spending_of
 from lcc.tokens.savings import Savings, savings
 
 if TYPE_CHECKING:
@@ -68,18 +68,22 @@ def read_savings(path: Path, window: int | None = None) -> Savings:
 
     Damaged lines say nothing. Raises ``OSError`` for the session file; sub-agents' that cannot be read are left out.
     """
-    found = _sums(read_bounded(path, MAX_SESSION_BYTES), window)
+    found = savings(_spending(path), window)
     return replace(
         found, aside=found.aside + sum(map(_cost_of, sorted(path.with_suffix("").glob("subagents/**/agent-*.jsonl"))))
     )
 
 
 def _cost_of(path: Path) -> float:
-    reader = SpendingReader()
-    with contextlib.suppress(OSError):
-        reader.take_lines(read_bounded(path, MAX_SESSION_BYTES).split(b"\n"))
-    spending = reader.spending()
+    try:
+        spending = _spending(path)
+    except OSError:
+        return 0.0
     return sum(request.cost for request in (*spending.requests, *spending.aside))
+
+
+def _spending(path: Path) -> Spending:
+    return spending_of(read_bounded(path, MAX_SESSION_BYTES).split(b"\n"))
 
 
 def savings_of(session: str | None, env: Mapping[str, str]) -> Savings | None:
@@ -126,9 +130,3 @@ def summed(spent: Iterable[Spent]) -> SavedSum:
         cost=sum(each.cost for each in found),
         saved=sum(each.saved for each in found),
     )
-
-
-def _sums(raw: bytes, window: int | None) -> Savings:
-    reader = SpendingReader()
-    reader.take_lines(raw.split(b"\n"))
-    return savings(reader.spending(), window)

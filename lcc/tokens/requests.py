@@ -164,6 +164,13 @@ class SpendingReader:
         )
 
 
+def spending_of(lines: Iterable[bytes]) -> Spending:
+    """The requests of a session file's whole lines; damaged ones say nothing. Linear."""
+    reader = SpendingReader()
+    reader.take_lines(lines)
+    return reader.spending()
+
+
 def prices_of(requests: Sequence[Request]) -> Prices:
     """What the session's newest cache entries cost and how long they live; five minutes where none was written."""
     newest = next((request for request in reversed(requests) if request.written or request.written_hour), None)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from lcc.tokens.cache_cost import FIVE_MINUTES, ONE_HOUR
 from lcc.tokens.requests import prices_of
 
 if TYPE_CHECKING:
@@ -193,7 +194,8 @@ def _saved_by_request(spending: Spending, full: int) -> list[float]:
 def _write_rate(request: Request, otherwise: float) -> float:
     """What a token that this request wrote to the cache cost."""
     written = request.written + request.written_hour
-    return (1.25 * request.written + 2.0 * request.written_hour) / written if written else otherwise
+    spent = FIVE_MINUTES.write * request.written + ONE_HOUR.write * request.written_hour
+    return spent / written if written else otherwise
 
 
 def _rounds(spending: Spending, saved: list[float]) -> tuple[Round, ...]:
