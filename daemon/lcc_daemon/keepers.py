@@ -45,6 +45,11 @@ def file_name(session_id: str, otherwise: str = "session") -> str:
     return session_id if _SAFE_ID.match(session_id) else otherwise
 
 
+def reports_folder(state: Path) -> Path:
+    """Where the reports of passes stand."""
+    return state / "reports"
+
+
 def read_hook_times(state: Path) -> dict[str, str]:
     """When each hook last came; empty where none has, or the file cannot be read."""
     try:
@@ -66,7 +71,7 @@ class Keepers:
     def report_path(state: Path, session_id: str) -> Path:
         """Where the report of a pass that begins now will stand."""
         stamp = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns() % 10**6:06d}"
-        return state / "reports" / f"{stamp}-{file_name(session_id)}.json"
+        return reports_folder(state) / f"{stamp}-{file_name(session_id)}.json"
 
     def keep_report(self, path: Path, report: Report) -> None:
         """Write the report while the answer is already on its way."""

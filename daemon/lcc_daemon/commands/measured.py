@@ -15,6 +15,7 @@ from lcc.contract.checked import Count, ShapeError, checked
 from lcc.contract.report import measured
 from lcc_daemon.commands.hook_input import HOOK_INPUT_LIMIT
 from lcc_daemon.environment import environment_of
+from lcc_daemon.keepers import reports_folder
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
@@ -35,6 +36,6 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
     except (orjson.JSONDecodeError, ShapeError):
         return Answer()
     if body["window"]:
-        place = state_folder(environment_of(request)) / "reports" / Path(body["report"]).name
+        place = reports_folder(state_folder(environment_of(request))) / Path(body["report"]).name
         services.keepers.note_measure(place, measured(body["tokens"], body["window"]))
     return Answer()
