@@ -6,7 +6,6 @@ import { contextOf, oneLine, root, run, tell } from "./client.mjs";
 import { awaitFigures, forgetFigures, leftBy, noteFigures } from "./figures.mjs";
 import {
   build,
-  forTheWire,
   isExpected,
   isReplacement,
   missingIn,
@@ -16,10 +15,9 @@ import {
   tidy,
 } from "./messages.mjs";
 import { noteOwn, ownMoment } from "./proactive.mjs";
-import { hasRecall } from "./recall.mjs";
 import { Answered, hasRoom, isOwnWill, mayStay, used } from "./room.mjs";
+import { VERSION, question } from "./session.mjs";
 
-const VERSION = 1;
 const TRIGGERS = ["manual", "auto", "plugin"];
 const NOT_WORTH_IT = ["nothing-new", "nothing-to-remove", "too-little"];
 const LEFT = "left to the built-in summary: ";
@@ -30,22 +28,16 @@ const answered = new Answered();
 /** The session is not to be replaced, and nothing is wrong with lcc: it may stay as it is. */
 class Reluctance extends Error {}
 
-async function askForPlan($, event, options, session, messages, context) {
-  const answer = await run($, "client.py", ["compact", "--plugin-root", root], {
-    v: VERSION,
+async function askForPlan($, event, options, messages, context) {
+  const isOwn = isOwnWill(event);
+  const asked = {
     trigger: event.trigger,
-    instructions: isOwnWill(event) ? null : (event.instructions ?? null),
-    session_id: session.id,
-    cwd: session.cwd,
-    transcript_path: session.transcript,
+    instructions: isOwn ? null : (event.instructions ?? null),
     agent_id: event.agentId ?? null,
-    moment: isOwnWill(event) ? ownMoment() : null,
-    options,
-    context_tokens: context?.tokens ?? null,
-    window_tokens: context?.window ?? null,
-    recall_tool: await hasRecall($),
-    messages: forTheWire(messages),
-  });
+    moment: isOwn ? ownMoment() : null,
+  };
+  const input = await question($, options, messages, context, asked);
+  const answer = await run($, "client.py", ["compact", "--plugin-root", root], input);
   if (answer.v !== VERSION) throw new Error(`the hook client answered with version ${answer.v}`);
   if (answer.action !== "parts") return answer;
   const parts = [];
@@ -53,9 +45,10 @@ async function askForPlan($, event, options, session, messages, context) {
   return JSON.parse(parts.join(""));
 }
 
-function askForUnseen($, event, session, kept) {
+async function askForUnseen($, event, kept) {
+  const { transcriptPath } = await $.session.info();
   return run($, "unseen.py", [], {
-    transcript: session.transcript,
+    transcript: transcriptPath,
     agent_id: event.agentId ?? null,
     ...shownIn(event.messages, kept),
   });
@@ -64,12 +57,10 @@ function askForUnseen($, event, session, kept) {
 // Resolves to {say, messages}; throws a Reluctance where the session may stay, an Error where the summary must run.
 async function compact($, event, options, id, loop, context) {
   const begun = Date.now();
-  const [cwd, info] = await Promise.all([$.session.cwd(), $.session.info()]);
-  const session = { id, cwd, transcript: info.transcriptPath };
-  const unseen = await askForUnseen($, event, session, tidy(event.messages));
+  const unseen = await askForUnseen($, event, tidy(event.messages));
   if (unseen.lost.length > 0) throw new Reluctance(`a replacement would lose ${unseen.lost[0]}`);
   const messages = tidy(event.messages, new Set(unseen.unsent));
-  const answer = await askForPlan($, event, options, session, messages, context);
+  const answer = await askForPlan($, event, options, messages, context);
   if (answer.action === "hand-over" && typeof answer.say === "string") {
     const why = answer.say.startsWith(LEFT) ? answer.say.slice(LEFT.length) : answer.say;
     throw NOT_WORTH_IT.includes(answer.reason) ? new Reluctance(why) : new Error(why);

@@ -13,7 +13,7 @@ export const register = (on, options) => {
     noteStart(event);
     await registerRecall($, options);
     const begun = await next(event);
-    rest($, options);
+    rest($, options, true);
     return begun;
   }).catch(($, event, next) => next(event));
   on("turn.start", ($, event, next) => {
@@ -22,7 +22,7 @@ export const register = (on, options) => {
   }).catch(($, event, next) => next(event));
   on("turn.complete", async ($, event, next) => {
     const ended = await next(event);
-    rest($, options);
+    rest($, options, false);
     return ended;
   }).catch(($, event, next) => next(event));
   on("tool.check", { tool: "mcp__lcc__recall" }, ($, event, next) => checkRecall($, event, next, options)).catch(($, event, next) => next(event));

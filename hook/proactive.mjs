@@ -6,9 +6,9 @@
 // while a text stands in the prompt, or twice for the same content.
 
 import { contextOf, oneLine, runQuietly, tell } from "./client.mjs";
-import { forTheWire, isExpected, pointOf, tidy } from "./messages.mjs";
-import { hasRecall } from "./recall.mjs";
-import { OWN_WILL } from "./room.mjs";
+import { isExpected, pointOf, tidy } from "./messages.mjs";
+import { OWN_WILL, isAt } from "./room.mjs";
+import { VERSION, question } from "./session.mjs";
 
 const SETTLED_MS = 1500;
 const AGAIN_MS = 60_000;
@@ -50,8 +50,11 @@ export const noteTurn = () => {
   count += 1;
 };
 
-/** The session rests, after a turn or as it was resumed: wait until it is worth it, and compact. Not to be awaited. */
-export async function rest($, options) {
+/**
+ * The session rests: wait until it is worth it, and compact. After a turn the prompt cache lives for a while; of a
+ * session that begins (`isStart`), as a resumed one, it may have run out long ago. Not to be awaited.
+ */
+export async function rest($, options, isStart) {
   count += 1;
   const mine = count;
   if (!isTerminal || isOff || options?.enabled === false) return;
@@ -60,7 +63,7 @@ export async function rest($, options) {
     if (!settings) return;
     if (settings.status) await showStatus($, options);
     if (settings.proactive === "off") return;
-    let delay = SETTLED_MS;
+    let delay = settings.proactive === "cold" && !isStart ? settings.life_ms : SETTLED_MS;
     while (delay !== undefined) {
       await $.clock.sleep(delay);
       if (mine !== count || isOff) return;
@@ -74,15 +77,18 @@ export async function rest($, options) {
 // Compacts where it is worth it; after how many ms to look again, undefined: not for this content.
 async function act($, options, settings, mine) {
   if (await isBusy($)) return AGAIN_MS;
-  const event = await eventNow($, options);
-  if (!event || event.point === decided) return undefined;
-  if (settings.proactive === "early" && !(event.context_tokens >= settings.early_share * event.window_tokens)) return undefined;
-  const verdict = await runQuietly($, "client.py", ["between-turns"], event);
+  const context = await contextOf($);
+  if (settings.proactive === "early" && !isAt(context, settings.early_share)) return undefined;
+  const messages = await messagesNow($);
+  const point = messages && `${await $.session.id()} ${pointOf(messages)}`;
+  if (!messages || point === decided) return undefined;
+  const asked = await question($, options, messages, context, { since: BEGAN });
+  const verdict = await runQuietly($, "client.py", ["between-turns"], asked);
   if (!verdict) return undefined;
   if (verdict.wait_ms) return verdict.wait_ms;
   if (mine !== count) return undefined;
   if (await isBusy($)) return AGAIN_MS;
-  decided = event.point;
+  decided = point;
   if (verdict.act) await compactNow($, settings.proactive, verdict.saves);
   return undefined;
 }
@@ -108,32 +114,16 @@ async function isBusy($) {
   return agents.some(({ status }) => !OVER.includes(status));
 }
 
-/** The session as session.compact would have it now; undefined where there is nothing to look at. */
-async function eventNow($, options) {
+/** The messages as session.compact would be given them now; undefined where there is nothing to look at. */
+async function messagesNow($) {
   const found = await $.session.messages();
-  if (!isExpected(found)) return undefined;
-  const messages = tidy(found);
-  const [id, cwd, info, context] = await Promise.all([$.session.id(), $.session.cwd(), $.session.info(), contextOf($)]);
-  return {
-    v: 1,
-    trigger: "plugin",
-    session_id: id,
-    cwd,
-    transcript_path: info.transcriptPath,
-    options,
-    point: `${id} ${pointOf(messages)}`,
-    since: BEGAN,
-    context_tokens: context?.tokens ?? null,
-    window_tokens: context?.window ?? null,
-    recall_tool: hasRecall(),
-    messages: forTheWire(messages),
-  };
+  return isExpected(found) ? tidy(found) : undefined;
 }
 
 async function settingsOf($, options) {
   const session = await $.session.id();
   if (known.session !== session) {
-    const settings = await runQuietly($, "client.py", ["between-turns"], { v: 1, session_id: session, options, messages: [] });
+    const settings = await runQuietly($, "client.py", ["between-turns"], { v: VERSION, session_id: session, options, messages: [] });
     if (!settings?.proactive) return undefined;
     known = { session, ...settings };
   }
@@ -141,10 +131,11 @@ async function settingsOf($, options) {
 }
 
 async function showStatus($, options) {
-  const event = await eventNow($, options);
-  if (!event?.window_tokens) return;
-  const verdict = await runQuietly($, "client.py", ["between-turns"], event);
-  const full = Math.round((100 * event.context_tokens) / event.window_tokens);
-  const canGo = Math.floor(100 * (verdict?.can_go ?? 0));
-  await $.ui.status(`lcc ${full} % · ${canGo} % can go`);
+  const [messages, context] = await Promise.all([messagesNow($), contextOf($)]);
+  if (!messages || !isAt(context, 0)) return;
+  const asked = await question($, options, messages, context, { status: true });
+  const answer = await runQuietly($, "client.py", ["between-turns"], asked);
+  if (!answer) return;
+  const full = Math.round((100 * context.tokens) / context.window);
+  await $.ui.status(`lcc ${full} % · ${Math.floor(100 * answer.can_go)} % can go`);
 }

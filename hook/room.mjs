@@ -16,6 +16,9 @@ export const hasRoom = (context) =>
     ? context.tokens < NEARLY_FULL * context.window && context.window - context.tokens >= LEAST_ROOM
     : undefined;
 
+/** Whether the context has come to `share` of the window; no, where the client does not say. */
+export const isAt = (context, share) => isKnown(context) && context.tokens >= share * context.window;
+
 /** How instructions begin with which this plugin asks for a compaction by its own will. */
 export const OWN_WILL = "[lcc]";
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import orjson
 
@@ -57,6 +58,11 @@ class Event:
     window_tokens: int | None = None
 
     @property
+    def session_file(self) -> Path | None:
+        """The file of this conversation, where it is known: a sub-agent's is another one."""
+        return Path(self.transcript_path) if self.transcript_path.startswith("/") and not self.agent_id else None
+
+    @property
     def has_bash(self) -> bool:
         """Whether this conversation has used the Bash tool: it can then run `lcc recall`."""
         return any(
@@ -91,9 +97,8 @@ class Outcome:
     report: Report | None = None
 
 
-def read_event(body: bytes | bytearray, *, may_be_empty: bool = False) -> Event:
-    """The event from its JSON; ``may_be_empty`` where a session without messages is one too. Raises EventError; the
-    text never quotes the session."""
+def read_event(body: bytes | bytearray) -> Event:
+    """The event from its JSON. Raises EventError; the text never quotes the session."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -101,7 +106,7 @@ def read_event(body: bytes | bytearray, *, may_be_empty: bool = False) -> Event:
     if not isinstance(value, dict):
         raise EventError("bad-event", "the event is no object")
     messages, options = value.get("messages"), value.get("options")
-    if not isinstance(messages, list) or not (messages or may_be_empty):
+    if not isinstance(messages, list) or not messages:
         raise EventError("bad-event", "the event has no messages")
     texts = {}
     for key in ("trigger", "instructions", "session_id", "agent_id", "cwd", "transcript_path", "moment"):
@@ -124,6 +129,35 @@ def _tokens(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
+def prepare(event: Event, config: Config, ports: Ports) -> tuple[Transcript, Config, Ports]:
+    """What a pass over the event's session is run with, whether it is to be compacted or only looked at.
+
+    Raises EventError.
+    """
+    if not event.cwd.startswith("/"):
+        raise EventError("bad-event", "the event does not say where the session works")
+    try:
+        transcript = replace(
+            parse_payload({"messages": event.messages}), cwd=event.cwd, session_id=event.session_id or None
+        )
+    except TranscriptError as error:
+        raise EventError("bad-transcript", f"the session cannot be read at {error.place or 'its top'}") from None
+    config = replace(config, question=event.instructions)
+    if config.rules_mode == "stashed" and not event.can_recall:
+        config = replace(config, rules_mode="recoverable")
+    if config.disk_check and not os.path.isdir(event.cwd):
+        # The session's own machine: what it read below a folder that is gone is not there, and proves nothing.
+        config = replace(config, workspace_root=event.cwd)
+    ports = replace(
+        ports,
+        deadline=time.monotonic() + config.judge_timeout_s,
+        can_recall=event.can_recall,
+        context_tokens=event.context_tokens,
+        window_tokens=event.window_tokens,
+    )
+    return transcript, config, ports
+
+
 def compact_event(event: Event, config: Config, context: EventContext | None = None) -> Outcome:
     """Decide about one event. Everything that stands against a replacement is a hand-over with its reason."""
     context = context or EventContext()
@@ -131,26 +165,11 @@ def compact_event(event: Event, config: Config, context: EventContext | None = N
         return hand_over("disabled", "lcc is switched off")
     if event.trigger not in TRIGGERS:
         return hand_over("unknown-trigger", f"a compaction of an unknown kind ({event.trigger[:40]!r})")
-    if not event.cwd.startswith("/"):
-        return hand_over("bad-event", "the event does not say where the session works")
-    try:
-        transcript = replace(
-            parse_payload({"messages": event.messages}), cwd=event.cwd, session_id=event.session_id or None
-        )
-    except TranscriptError as error:
-        return hand_over("bad-transcript", f"the session cannot be read at {error.place or 'its top'}")
     begun = time.monotonic()
-    ports = replace(
-        context.ports,
-        deadline=begun + config.judge_timeout_s,
-        can_recall=event.can_recall,
-        context_tokens=event.context_tokens,
-        window_tokens=event.window_tokens,
-    )
-    config = replace(config, question=event.instructions)
-    if config.disk_check and not os.path.isdir(event.cwd):
-        # The session's own machine: what it read below a folder that is gone is not there, and proves nothing.
-        config = replace(config, workspace_root=event.cwd)
+    try:
+        transcript, config, ports = prepare(event, config, context.ports)
+    except EventError as error:
+        return hand_over(error.reason, str(error))
     made: list[Outcome] = []
 
     def stage(compacted: Compacted) -> None:

@@ -14,7 +14,6 @@ from lcc_daemon.commands import (
     ping,
     pre_compact,
     recall,
-    session,
     session_end,
     session_start,
 )
@@ -36,7 +35,6 @@ COMMANDS: Mapping[str, Callable[[Request, Call, Services], Answer]] = {
     "measured": measured.answer,
     "recall": recall.answer,
     "between-turns": between_turns.answer,
-    "session": session.answer,
     "ping": ping.answer,
 }
 

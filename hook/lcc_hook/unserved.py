@@ -18,7 +18,7 @@ from lcc_hook.client import (
 )
 
 LONGEST_BUDGET_MS = 3_600_000
-STARTING_COMMANDS = ("compact", "session-start", "pre-compact", "allow-recall", "between-turns", "session")
+STARTING_COMMANDS = ("compact", "session-start", "pre-compact", "allow-recall", "between-turns")
 """The others only tell something to a daemon that runs: none is started to hear that a session has ended."""
 
 

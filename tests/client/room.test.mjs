@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Answered, GROWTH, OWN_WILL, SKIP_LIFE_MS, cameDown, hasRoom, mayStay, used } from "../../hook/room.mjs";
+import { Answered, GROWTH, OWN_WILL, SKIP_LIFE_MS, cameDown, hasRoom, isAt, mayStay, used } from "../../hook/room.mjs";
 
 const at = (tokens, window = 200_000) => ({ tokens, window });
 const MANUAL = { trigger: "manual" };
@@ -73,3 +73,12 @@ test("after a replacement nothing new can be removed at the same point, and grow
   assert.match(answered.again("s", MANUAL, "1/2", at(1), 10 * SKIP_LIFE_MS), /^nothing new/);
   assert.equal(answered.again("s", AUTO, "2/2", at(1), 1), undefined);
 });
+
+for (const [name, context, share, is] of [
+  ["at the share", at(120_000), 0.6, true],
+  ["one token under it", at(119_999), 0.6, false],
+  ["nothing known", undefined, 0, false],
+  ["no request since the last replacement", { window: 200_000 }, 0, false],
+]) {
+  test(`early: ${name}`, () => assert.equal(isAt(context, share), is));
+}

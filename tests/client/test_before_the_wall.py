@@ -13,13 +13,13 @@ from client.conftest import PLUGIN
 from client.conversation import conversation, results
 from client.messages_api import MessagesApi, Reply, Script, say, serve
 from client.terminal import Terminal
-from making import SessionFile
+from making import SessionFile, worked_on
 
 pytestmark = pytest.mark.client
 
-READS = [f"toolu_{number}" for number in range(4)]
-BIG = 60_000
-"""Tokens of the context, as the API says: enough for a compaction to be worth it."""
+READS = [f"toolu_old{number}" for number in range(4)]
+BIG, SMALL = 60_000, 1_000
+"""Tokens of the context, as the API says: enough for a compaction to be worth it, and too few."""
 
 PAST_LIFE = 3.5
 """Seconds after which a session whose cache lives for one second has been looked at."""
@@ -29,31 +29,29 @@ def replies(*texts: str) -> Script:
     return Script([Reply([say(text)], input_tokens=BIG) for text in texts])
 
 
-def session_in(lab: Lab) -> SessionFile:
-    """A session with four large old reads, and enough behind them."""
-    session = SessionFile(lab.project)
-    session.user("Read them.")
-    for number, call_id in enumerate(READS):
-        text = "".join(f"line {line} of file {number}: worth removing\n" for line in range(1500))
-        session.read(call_id, lab.write(f"src/f{number}.py", text))
-    session.assistant(say("I have read them."))
-    for number in range(8):
-        session.user(f"Question {number}?")
-        session.assistant(say(f"Answer {number}."))
+def session_in(lab: Lab, context: int) -> SessionFile:
+    """A session with four large old reads, whose last request, long ago, held ``context`` tokens."""
+    line = "line {} of file {}: worth removing\n".format
+    files = [
+        lab.write(f"src/f{number}.py", "".join(line(at, number) for at in range(1500))) for number in range(len(READS))
+    ]
+    session = worked_on(lab.project, lab.home, files)
+    session.assistant(say("All is said."), usage={"input_tokens": context, "output_tokens": 10})
     session.write(lab.home)
     return session
 
 
 @contextmanager
-def resting(client: Path, lab: Lab, script: Script, life: str) -> Iterator[tuple[Terminal, MessagesApi, SessionFile]]:
-    """The resumed session in a terminal, where the prompt cache lives for ``life`` seconds."""
-    lab.env["LCC_CACHE_LIFE_S"] = life
-    session = session_in(lab)
+def resting(
+    client: Path, lab: Lab, script: Script, context: int
+) -> Iterator[tuple[Terminal, MessagesApi, SessionFile]]:
+    """The resumed session in a terminal."""
+    session = session_in(lab, context)
     with (
         serve(script) as (api, url),
         Terminal(client, lab, url, plugin_dirs=[PLUGIN], resume=session.id) as terminal,
     ):
-        terminal.wait_for("Answer 7.")
+        terminal.wait_for("All is said.")
         yield terminal, api, session
 
 
@@ -63,29 +61,56 @@ def removed(api: MessagesApi) -> list[str]:
     return [call_id for call_id in READS if not shown[call_id].text.startswith("1\tline 0")]
 
 
+COLD_WORDS = "the prompt cache had run out"
+
+
 def test_a_cold_session_is_compacted_and_goes_on(current_client: Path, lab: Lab) -> None:
-    """The next request holds the notes, and so does one after a resume; nobody is asked for a summary."""
-    with resting(current_client, lab, replies("First.", "Second."), "1") as (terminal, api, session):
+    """Its cache has run out when it is resumed: the next request holds the notes, and so does one after a resume."""
+    with resting(current_client, lab, replies("First."), BIG) as (terminal, api, session):
+        terminal.wait_for(COLD_WORDS)
+        terminal.enter("And on.")
+        terminal.wait_for("First.")
+        assert removed(api) == READS
+        assert not api.of("summary")
+    with (
+        serve(replies("Second.")) as (api, url),
+        Claude(current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id) as claude,
+    ):
+        assert claude.ask("Once more.").result == "Second."
+        assert removed(api) == READS
+        assert not api.of("summary")
+
+
+def test_it_is_compacted_when_the_cache_runs_out_after_a_turn(current_client: Path, lab: Lab) -> None:
+    """The request of the turn holds all; the next one holds the notes."""
+    lab.env["LCC_CACHE_LIFE_S"] = "1"
+    with resting(current_client, lab, replies("First.", "Second."), SMALL) as (terminal, api, _):
         terminal.enter("Go on.")
         terminal.wait_for("First.")
         assert removed(api) == []
-        terminal.wait_for("the prompt cache had run out")
+        terminal.wait_for(COLD_WORDS)
         terminal.enter("And on.")
         terminal.wait_for("Second.")
         assert removed(api) == READS
         assert not api.of("summary")
-    with (
-        serve(replies("Third.")) as (api, url),
-        Claude(current_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id) as claude,
-    ):
-        assert claude.ask("Once more.").result == "Third."
+
+
+def test_early_does_not_wait_for_the_cache(current_client: Path, lab: Lab) -> None:
+    """At the share of the window that the user set it is compacted, while the cache lives."""
+    lab.env |= {"LCC_PROACTIVE": "early", "LCC_EARLY_SHARE": "0.05"}
+    with resting(current_client, lab, replies("First.", "Second."), SMALL) as (terminal, api, _):
+        terminal.enter("Go on.")
+        terminal.wait_for("tokens less in every request")
+        terminal.enter("And on.")
+        terminal.wait_for("Second.")
         assert removed(api) == READS
         assert not api.of("summary")
 
 
 def test_what_is_typed_stays_and_is_waited_for(current_client: Path, lab: Lab) -> None:
     """While a text stands in the prompt nothing is compacted, and the text is sent as it was typed."""
-    with resting(current_client, lab, replies("First.", "Second."), "1") as (terminal, api, _):
+    lab.env["LCC_CACHE_LIFE_S"] = "1"
+    with resting(current_client, lab, replies("First.", "Second."), SMALL) as (terminal, api, _):
         terminal.enter("Go on.")
         terminal.wait_for("First.")
         terminal.type("half a sen")

@@ -1,4 +1,4 @@
-"""When a session that rests is compacted, what `/lcc` answers, and the wishes that a session has of its own."""
+"""When a session that rests between two turns is compacted, and what the module is told of it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,15 @@ import pytest
 from lcc.config import Config
 from lcc.tokens.requests import Request as Sent
 from lcc.tokens.requests import Spending
-from lcc_daemon.commands import between_turns, session
-from lcc_daemon.compaction import Event
+from lcc_daemon.commands import between_turns
 from lcc_daemon.figures import Figures
-from lcc_daemon.look import Look, background_work, idle_seconds, verdict_on
 from lcc_daemon.protocol import Request
+from lcc_daemon.resting import background_work, before_a_look, idle_seconds, verdict_on
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services, build_services
 from lcc_daemon.stats import Stats
-from lcc_daemon.wishes import MOST_KEPT, WishError, Wishes, read_wishes, write_wishes
 
 REPORT: Any = {"worth_it": True, "rules_mode": "auto", "reduction_ratio": 0.5}
-
-
-def event(context: int | None = 100_000, window: int | None = 200_000) -> Event:
-    return Event("plugin", "", [], "s", "", "/p", "", {}, context_tokens=context, window_tokens=window)
 
 
 def sent(seconds_ago: float, hour: bool = False) -> Spending:
@@ -54,17 +48,19 @@ def sent(seconds_ago: float, hour: bool = False) -> Spending:
 )
 def test_cold(idle: float | None, hour: bool, life: float, freed: int, act: bool, waits: bool) -> None:
     spending = Spending((), (), (), ()) if idle is None else sent(idle, hour)
-    look = Look(REPORT, Figures(100_000, 100_000 - freed, True))
-    verdict = verdict_on(look, event(), Config(cache_life_s=life), spending)
+    config = Config(cache_life_s=life)
+    figures = Figures(100_000, 100_000 - freed, True)
+    verdict = before_a_look(config, [], spending, 0) or verdict_on(REPORT, figures, config)
     assert (verdict.act, verdict.wait_s is not None) == (act, waits)
 
 
-@pytest.mark.parametrize(("context", "act"), [(50_000, False), (130_000, True)])
-def test_early_begins_at_its_share(context: int, act: bool) -> None:
-    look = Look(REPORT, Figures(context, context // 2, True))
-    config = Config(proactive="early", early_share=0.6)
-    assert verdict_on(look, event(context), config, sent(1)).act is act
-    assert not verdict_on(look, event(context, None), config, sent(1)).act
+def test_early_does_not_wait_for_the_cache() -> None:
+    """The module asks once the window is as full as the user said; then what can go decides."""
+    config = Config(proactive="early")
+    figures = Figures(100_000, 50_000, True)
+    assert before_a_look(config, [], sent(1), 0) is None
+    assert verdict_on(REPORT, figures, config).act
+    assert not verdict_on({**REPORT, "worth_it": False}, figures, config).act
 
 
 def test_idle_is_since_the_newest_answer() -> None:
@@ -88,21 +84,6 @@ def test_background_work_is_what_was_started_here_and_has_not_ended() -> None:
     assert background_work([line("nothing of the kind")], since) == set()
 
 
-def test_wishes_are_kept_and_bounded(tmp_path: Path) -> None:
-    write_wishes(tmp_path, "s1", Wishes(True, ("a.py", "b")))
-    assert read_wishes(tmp_path, "s1") == Wishes(True, ("a.py", "b"))
-    assert read_wishes(tmp_path, "s2") == Wishes()
-    config = read_wishes(tmp_path, "s1").on(Config(protect_paths=("a.py", "z")))
-    assert config.protect_paths == ("a.py", "z", "b")
-    assert not config.enabled
-    with pytest.raises(WishError):
-        write_wishes(tmp_path, "s1", Wishes(keep=tuple(map(str, range(MOST_KEPT + 1)))))
-    with pytest.raises(WishError):
-        write_wishes(tmp_path, "../s", Wishes())
-    (tmp_path / "wishes" / "s1.json").write_bytes(b"[1")
-    assert read_wishes(tmp_path, "s1") == Wishes()
-
-
 @pytest.fixture
 def services(tmp_path: Path) -> Iterator[Services]:
     made = build_services(os.fsencode(tmp_path / "run"), {}, Stats(), logging.getLogger("lcc"))
@@ -110,29 +91,58 @@ def services(tmp_path: Path) -> Iterator[Services]:
     made.background.close(5)
 
 
-def ask(services: Services, command: Any, home: Path, **fields: Any) -> dict[str, Any]:
-    body = {"v": 1, "trigger": "plugin", "session_id": "s1", "cwd": "/", "messages": [], **fields}
-    request = Request("session", {"HOME": str(home)}, orjson.dumps(body), cwd="/")
-    answer: dict[str, Any] = orjson.loads(command.answer(request, Call.__new__(Call), services).body)
+def ask(services: Services, home: Path, **fields: Any) -> dict[str, Any]:
+    body = {"v": 1, "session_id": "s1", "cwd": "/", "messages": [], "recall_tool": True, **fields}
+    request = Request("between-turns", {"HOME": str(home)}, orjson.dumps(body), cwd="/")
+    answer: dict[str, Any] = orjson.loads(between_turns.answer(request, Call.__new__(Call), services).body)
     return answer
 
 
-def test_the_words_of_the_command(services: Services, tmp_path: Path) -> None:
-    def said(words: str) -> str:
-        return str(ask(services, session, tmp_path, words=words)["text"])
+def conversation() -> list[dict[str, Any]]:
+    """One long output of a command, and enough behind it: with a way to recall it can go."""
+    text = "\n".join(f"step {number}: all is well" for number in range(3000))
+    use = {"tool_use_id": "t1", "tool": "Bash", "input": {"command": "make"}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "text": "Build it."},
+        {"role": "assistant", "text": "", "toolUses": [use]},
+        {"role": "user", "text": "", "toolResults": [{"tool_use_id": "t1", "text": text}]},
+    ]
+    for number in range(20):
+        messages += [{"role": "assistant", "text": f"Step {number}."}, {"role": "user", "text": "Go on."}]
+    return messages
 
-    assert "can go now: nothing yet" in said("")
-    assert "`docs/a b.md`" in said('keep "docs/a b.md"')
-    assert "docs/a b.md" in said("keep")
-    assert "docs/a b.md" in said("")
-    assert "no longer kept" in said("unkeep docs/a b.md")
-    assert "not kept" in said("unkeep nowhere")
-    assert "`/lcc on`" in said("off")
-    assert "off for this session" in said("")
-    assert ask(services, session, tmp_path, words="now")["now"] is False
-    assert ask(services, between_turns, tmp_path)["proactive"] == "off"
-    assert said("on") == "lcc compacts this session."
-    assert ask(services, session, tmp_path, words="now")["now"] is True
-    assert ask(services, between_turns, tmp_path)["proactive"] == "cold"
-    assert "has left a report" in said("explain")
-    assert "is not known" in said("frobnicate")
+
+def test_what_to_wait_for(services: Services, tmp_path: Path) -> None:
+    assert ask(services, tmp_path) == {
+        "v": 1, "proactive": "cold", "life_ms": 300_000, "early_share": 0.6, "status": False,
+    }  # fmt: skip
+    assert ask(services, tmp_path, options={"enabled": False, "status": True})["proactive"] == "off"
+    assert ask(services, tmp_path, options={"proactive": "late"})["act"] is False
+
+
+def session_file(folder: Path, ago: float) -> str:
+    """A session file whose one request was answered so long ago."""
+    when = (datetime.now(UTC) - timedelta(seconds=ago)).isoformat()
+    usage = {"input_tokens": 10, "cache_creation_input_tokens": 50_000, "output_tokens": 5}
+    row = {"type": "assistant", "timestamp": when, "message": {"id": "m", "model": "claude-opus-5-5", "usage": usage}}
+    path = folder / "session.jsonl"
+    path.write_bytes(orjson.dumps(row) + b"\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(("ago", "act"), [(400.0, True), (10.0, False)])
+def test_the_verdict_on_a_session(services: Services, tmp_path: Path, ago: float, act: bool) -> None:
+    """The same pass as at a compaction: what only the stash gives back counts where the session can recall."""
+    asked = {
+        "cwd": str(tmp_path),
+        "transcript_path": session_file(tmp_path, ago),
+        "messages": conversation(),
+        "context_tokens": 60_000,
+        "window_tokens": 200_000,
+    }
+    found = ask(services, tmp_path, **asked)
+    assert found["act"] is act
+    assert (found["wait_ms"] is None) is act
+    assert ask(services, tmp_path, **asked, recall_tool=False)["act"] is False
+    assert ask(services, tmp_path, **asked, status=True)["can_go"] > 0.5
+    assert not (tmp_path / ".local").exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +28,6 @@ from lcc_daemon.plan import HandOver, Replace, to_stdout
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
-from lcc_daemon.wishes import read_wishes
 
 TIME_AFTER_JUDGE_MS = 3000
 """What a pass may need besides the time for its judge."""
@@ -61,7 +60,7 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
     trigger = event.trigger if event.trigger in TRIGGERS else "unknown trigger"
     whose = f"session {file_name(event.session_id)}{' (agent)' if event.agent_id else ''}, {trigger}"
     try:
-        config = read_wishes(state_folder(env), event.session_id).on(load_config(env, event.options))
+        config = load_config(env, event.options)
     except ConfigError as error:
         services.stats.error("configuration")
         return hand_over("config", str(error)), whose
@@ -71,8 +70,6 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
     if waits_for_judge:
         config = replace(config, provider="rules")
     event = replace(event, can_recall=event.can_recall and can_recall(event, services))
-    if config.rules_mode == "stashed" and not event.can_recall:
-        config = replace(config, rules_mode="recoverable")
     if config.provider != "rules":
         call.more_time(int(config.judge_timeout_s * 1000) + TIME_AFTER_JUDGE_MS)
         env = with_judge_secrets(env, config.provider, request, call)
@@ -80,7 +77,7 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
     context = EventContext(
         ports=ports_of(config, event, env, services),
         report_path=str(report_path),
-        figures=_figures_of(event, services),
+        figures=lambda result: figures_of(event, result, services),
         seen_before=(event.session_id, event.agent_id) in services.compacted,
     )
     outcome = compact_event(event, config, context)
@@ -122,17 +119,12 @@ def ports_of(config: Config, event: Event, env: Mapping[str, str], services: Ser
     )
 
 
-def _figures_of(event: Event, services: Services) -> Callable[[TranscriptCompactionResult], Figures]:
-    path = event.transcript_path
-    file = Path(path) if path.startswith("/") and not event.agent_id else None
-
-    def figures(result: TranscriptCompactionResult) -> Figures:
-        real = event.context_tokens
-        if real is None and file is not None:
-            real = newest_context(file)
-        return services.book.figures(event.session_id, real, result.transcript, result.edits, result.report)
-
-    return figures
+def figures_of(event: Event, result: TranscriptCompactionResult, services: Services) -> Figures:
+    """The session's tokens before and after ``result``, by the true size of its context where somebody knows it."""
+    real = event.context_tokens
+    if real is None and event.session_file is not None:
+        real = newest_context(event.session_file)
+    return services.book.figures(event.session_id, real, result.transcript, result.edits, result.report)
 
 
 def _log_pass(report: Report, env: Mapping[str, str], services: Services) -> None:
