@@ -233,7 +233,7 @@ class PassOptions:
             form=Form(
                 "Minimum reduction",
                 "The share of the session that must go for a compaction to be worth it (0 to 1). "
-                "Below it the built-in summary runs.",
+                "Below it the session stays as it is while there is room, and else the built-in summary runs.",
             ),
         ),
     ] = 0.25

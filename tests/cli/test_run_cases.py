@@ -79,9 +79,10 @@ def test_a_ruling_with_its_reason_is_looked_for_in_the_report(folder: Path, word
     assert run(folder, "ruled")[1] == {"ruled": verdict}
 
 
-def test_a_case_whose_own_program_broke_tells_nothing(folder: Path) -> None:
+def test_a_case_whose_own_program_broke_fails(folder: Path) -> None:
+    """Whether lcc is right then nobody knows, and what nobody knows is not passed over."""
     case(folder, "bent", run_py="[][0]")
-    assert run(folder, "bent") == (0, {"bent": "read"})
+    assert run(folder, "bent") == (1, {"bent": "FAIL"})
 
 
 def test_a_client_that_loses_something_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
