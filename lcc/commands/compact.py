@@ -31,7 +31,7 @@ AUTO = "auto"
 
 _BLOCKS = (
     "in other tools it scores the text blocks inside one document; lcc works on the tool outputs of a session: "
-    "leave --mode out, and see --stash, which frees more"
+    "leave --mode out; --rules-mode auto frees most"
 )
 """What a person is told who knows `--mode blocks` from elsewhere."""
 

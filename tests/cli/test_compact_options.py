@@ -58,7 +58,8 @@ def test_blocks_of_documents_are_told_from_tool_outputs(world: World) -> None:
     assert ran.code == 2
     assert "blocks" in ran.err
     assert "in other tools" in ran.err
-    assert "--stash" in ran.err
+    assert "--rules-mode auto" in ran.err  # and that is one
+    assert world.report(mode="auto")["worth_it"]
 
 
 def test_tool_calls_is_the_mode_by_default(world: World) -> None:
