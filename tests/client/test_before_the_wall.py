@@ -96,10 +96,11 @@ def test_it_is_compacted_when_the_cache_runs_out_after_a_turn(current_client: Pa
 
 
 def test_early_does_not_wait_for_the_cache(current_client: Path, lab: Lab) -> None:
-    """At the share of the window that the user set it is compacted, while the cache lives."""
-    lab.env |= {"LCC_PROACTIVE": "early", "LCC_EARLY_SHARE": "0.05"}
+    """At the share of the window that the user set it is compacted, while the cache lives; `status` tells the share."""
+    lab.env |= {"LCC_PROACTIVE": "early", "LCC_EARLY_SHARE": "0.05", "LCC_STATUS": "true"}
     with resting(current_client, lab, replies("First.", "Second."), SMALL) as (terminal, api, _):
         terminal.enter("Go on.")
+        terminal.wait_for("lcc 6 % · 99 % can go")
         terminal.wait_for("tokens less in every request")
         terminal.enter("And on.")
         terminal.wait_for("Second.")
