@@ -1,5 +1,6 @@
-// Before the wall: a session that rests is compacted between two turns, when that costs nothing (`cold`) or when its
-// window is as full as the user said (`early`). In the terminal only: there the client runs a command for a module.
+// Before the wall: a session that rests is compacted between two turns, when that costs nothing (`cold`), or where it
+// soon pays itself back or the window is as full as the user said (`early`). In the terminal only: there the client
+// runs a command for a module.
 //
 // `/compact` is that command, so our own session.compact is asked, and what is typed in the prompt stays there. What
 // it is asked for then never ends in a summary (`OWN_WILL`). Nothing is done while a turn or background work runs,
@@ -63,7 +64,7 @@ export async function rest($, options, isStart) {
     if (!settings) return;
     if (settings.status) await showStatus($, options);
     if (settings.proactive === "off") return;
-    let delay = settings.proactive === "cold" && !isStart ? settings.life_ms : SETTLED_MS;
+    let delay = isStart ? SETTLED_MS : Math.max(settings.rest_ms, SETTLED_MS);
     while (delay !== undefined) {
       await $.clock.sleep(delay);
       if (mine !== count || isOff) return;
@@ -78,7 +79,7 @@ export async function rest($, options, isStart) {
 async function act($, options, settings, mine) {
   if (await isBusy($)) return AGAIN_MS;
   const context = await contextOf($);
-  if (settings.proactive === "early" && !isAt(context, settings.early_share)) return undefined;
+  if (settings.proactive === "early" && !isAt(context, settings.early_share ?? 0)) return undefined;
   const messages = await messagesNow($);
   const point = messages && `${await $.session.id()} ${pointOf(messages)}`;
   if (!messages || point === decided) return undefined;

@@ -5,10 +5,10 @@
 Each session's own requests are replayed (`spending.py` says how): what each read from the prompt cache and wrote to
 it, at 0.1 and at 1.25 (five minutes) or 2 (an hour) for a token at 1, with real passes where a policy compacts, and
 with what is needed again recalled. `auto` compacts at a full window alone. `cold` also between two turns once the
-prompt cache has run out, where `lcc.compaction.worth` says so, as the plugin does; `early` between two turns from SHARE
-of the window on. "Warm too" is no policy of the plugin: `cold`, and while the cache is warm what soon pays itself back
-(`PayBack`). "Notes at the wall" lets the ladder take the place of the client's summaries; with "summary at the wall"
-they stay where they were, and what is shown is the effect before it.
+prompt cache has run out, where `lcc.compaction.worth` says so, as the plugin does; `early` also while the cache is
+warm, where that soon pays itself back, or with `early_share` from SHARE of the window on. "Notes at the wall" lets the
+ladder take the place of the client's summaries; with "summary at the wall" they stay where they were, and what is shown
+is the effect before it.
 
 Every second project is what the rule's thresholds were chosen on; the others are held back. `--sessions` has a row for
 each session. PROJECTS has lines of a file's name and its project.
@@ -17,22 +17,19 @@ each session. PROJECTS has lines of a file's name and its project.
 from __future__ import annotations
 
 import argparse
-import math
 import random
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from needs import common_words, results_of_message
 from retention import SHARED, projects_of
 from spending import Outcome, Policy, Session, State, client_alone, run
 
-from lcc.compaction.worth import LEAST_CONTEXT, LEAST_FREED, is_cold, worth_when_cold
+from lcc.compaction.worth import LEAST_CONTEXT, is_cold, worth_when_cold, worth_when_warm
 from lcc.contract.options import LiveOptions
-from lcc.tokens.cache_cost import Prices
 
 DRAWS = 400
 RESTED_S = 10.0
@@ -48,38 +45,6 @@ Outcomes = Mapping[Path, Outcome]
 Row = tuple[Policy, Outcomes]
 
 
-LEAST_SHARE_WARM = 0.30
-"""The share of the context that must go while the cache is warm."""
-PAID_BACK_IN = 30.0
-"""While the cache is warm a compaction must have paid itself back after so many requests,"""
-PAID_BACK_SHARE = 0.5
-"""and after this share of as many requests as the session has had."""
-
-
-class PayBack(NamedTuple):
-    """What a compaction while the cache is warm comes to, in tokens at the plain price."""
-
-    saved_next: float
-    """At the next request (below 0: what it costs there)."""
-    saved_each: float
-    """At each later one."""
-
-    @property
-    def requests(self) -> float:
-        """After how many requests behind the next one it has paid itself back; 0 where it saves at once."""
-        return max(-self.saved_next, 0.0) / self.saved_each if self.saved_each else math.inf
-
-    def is_soon(self, requests: int) -> bool:
-        """Whether that is soon enough in a session that has had so many requests."""
-        return self.requests <= min(PAID_BACK_IN, PAID_BACK_SHARE * requests)
-
-
-def pay_back(context: float, freed: float, kept: float, prices: Prices) -> PayBack:
-    """``kept`` tokens stand before the first change and stay cached."""
-    behind = max(context - kept, 0.0)
-    return PayBack(prices.read * behind - prices.write * max(behind - freed, 0.0), prices.read * freed)
-
-
 def wants(state: State) -> bool:
     """Whether a pass is tried at all."""
     return state.context >= LEAST_CONTEXT and state.gap.idle >= RESTED_S
@@ -90,25 +55,24 @@ def cold(state: State, freed: float) -> bool:
     return is_cold(state.gap.idle, state.prices) and worth_when_cold(state.context, freed) == "cache_cold"
 
 
-def warm_too(state: State, freed: float) -> bool:
-    """`cold`, and while the cache is warm where it soon pays itself back."""
+def pays_back(state: State, freed: float) -> bool:
+    """The plugin's rule of `early` without a share: `cold`, and what soon pays itself back while the cache is warm."""
     if is_cold(state.gap.idle, state.prices):
         return cold(state, freed)
-    enough = freed >= max(LEAST_FREED, LEAST_SHARE_WARM * state.context)
-    return enough and pay_back(state.context, freed, state.first, state.prices).is_soon(state.requests)
+    return worth_when_warm(state.context, freed, state.first, state.requests, state.prices) == "pays_back"
 
 
 def policies(share: float) -> list[Policy]:
     """The rows of the table."""
 
-    def early(state: State, freed: float) -> bool:
+    def from_share(state: State, freed: float) -> bool:
         return state.context >= share * state.window and freed >= LiveOptions().min_reduction * state.context
 
     return [
         Policy("`auto` only"),
         Policy("`cold`", wants, cold),
-        Policy(f"`early`, {share:.0%}", wants, early),
-        Policy("`cold`, warm too", wants, warm_too),
+        Policy("`early`", wants, pays_back),
+        Policy(f"`early`, {share:.0%}", wants, from_share),
     ]
 
 

@@ -314,26 +314,30 @@ class LiveOptions(PassOptions):
         Proactive,
         Option(
             "Compact between turns, before the window is full. off; cold: once the prompt cache has run out, where it "
-            "is worth it; early: from `early_share` of the window on.",
+            "is worth it; early: also before that, where it soon pays itself back, or from `early_share` of the window "
+            "on.",
             in_config=True,
             form=Form(
                 "Before the window is full",
                 "Compact between turns, in the terminal. cold: when the session has been idle for so long that the "
-                "prompt cache has run out, since everything is written again then anyway. early: from a share of the "
-                "window on. off: only when asked, or when the window is full.",
+                "prompt cache has run out, since everything is written again then anyway. early: also while the cache "
+                "lives, where that soon pays itself back. off: only when asked, or when the window is full.",
             ),
         ),
     ] = "cold"
     early_share: Annotated[
-        float,
+        float | None,
         Option(
-            "Of `proactive` early: the share of the window from which on a session is compacted between turns.",
+            "Of `proactive` early: the share of the window from which on a session is compacted between turns, instead "
+            "of where it pays itself back.",
             low=0,
             high=1,
             in_config=True,
-            form=Form("Early from", "Of early: the share of the window from which on it compacts (0 to 1)."),
+            form=Form(
+                "Early from", "Of early: compact from this share of the window on (0 to 1). Empty: where it pays."
+            ),
         ),
-    ] = 0.6
+    ] = None
     cache_life_s: Annotated[
         float,
         Option(

@@ -108,6 +108,19 @@ def test_early_does_not_wait_for_the_cache(current_client: Path, lab: Lab) -> No
         assert not api.of("summary")
 
 
+def test_early_without_a_share_is_where_it_pays(current_client: Path, lab: Lab) -> None:
+    """After a turn, while the cache lives; the session is long enough to pay back what is written again."""
+    lab.env |= {"LCC_PROACTIVE": "early", "LCC_CACHE_LIFE_S": "86400"}
+    with resting(current_client, lab, replies("First.", "Second."), SMALL) as (terminal, api, _):
+        terminal.enter("Go on.")
+        terminal.wait_for("First.")
+        terminal.wait_for("paid back after 0", seconds=30)
+        terminal.enter("And on.")
+        terminal.wait_for("Second.")
+        assert removed(api) == READS
+        assert not api.of("summary")
+
+
 def test_what_is_typed_stays_and_is_waited_for(current_client: Path, lab: Lab) -> None:
     """While a text stands in the prompt nothing is compacted, and the text is sent as it was typed."""
     lab.env["LCC_CACHE_LIFE_S"] = "1"

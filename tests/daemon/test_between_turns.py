@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -50,17 +51,34 @@ def test_cold(idle: float | None, hour: bool, life: float, freed: int, act: bool
     spending = Spending((), (), (), ()) if idle is None else sent(idle, hour)
     config = Config(cache_life_s=life)
     figures = Figures(100_000, 100_000 - freed, True)
-    verdict = before_a_look(config, [], spending, 0) or verdict_on(REPORT, figures, config)
+    verdict = before_a_look(config, [], spending, 0) or verdict_on(REPORT, figures, config, spending)
     assert (verdict.act, verdict.wait_s is not None) == (act, waits)
 
 
 def test_early_does_not_wait_for_the_cache() -> None:
     """The module asks once the window is as full as the user said; then what can go decides."""
-    config = Config(proactive="early")
+    config = Config(proactive="early", early_share=0.6)
     figures = Figures(100_000, 50_000, True)
     assert before_a_look(config, [], sent(1), 0) is None
-    assert verdict_on(REPORT, figures, config).act
-    assert not verdict_on({**REPORT, "worth_it": False}, figures, config).act
+    assert verdict_on(REPORT, figures, config, sent(1)).act
+    assert not verdict_on({**REPORT, "worth_it": False}, figures, config, sent(1)).act
+
+
+@pytest.mark.parametrize(
+    ("requests", "after", "idle", "why"),
+    [
+        (40, 40_000, 20, "pays_back"),  # 1.25 x 30,000 written again, 6,000 a request saved
+        (8, 40_000, 20, "pays_late"),  # a young session may end before that
+        (40, 75_000, 20, "frees_little"),
+        (8, 75_000, 400, "cache_cold"),  # the cache has run out: it costs nothing
+        (0, 40_000, 20, "no request yet"),
+    ],
+)
+def test_early_without_a_share_is_where_it_pays(requests: int, after: int, idle: float, why: str) -> None:
+    spending = replace(sent(idle), requests=sent(idle).requests * requests)
+    config, figures = Config(proactive="early"), Figures(100_000, after, True)
+    verdict = before_a_look(config, [], spending, 0) or verdict_on(REPORT, figures, config, spending)
+    assert (verdict.act, verdict.why) == (why in ("pays_back", "cache_cold"), why)
 
 
 def test_idle_is_since_the_newest_answer() -> None:
@@ -114,7 +132,7 @@ def conversation() -> list[dict[str, Any]]:
 
 def test_what_to_wait_for(services: Services, tmp_path: Path) -> None:
     assert ask(services, tmp_path) == {
-        "v": 1, "proactive": "cold", "life_ms": 300_000, "early_share": 0.6, "status": False,
+        "v": 1, "proactive": "cold", "rest_ms": 300_000, "early_share": None, "status": False,
     }  # fmt: skip
     assert ask(services, tmp_path, options={"enabled": False, "status": True})["proactive"] == "off"
     assert ask(services, tmp_path, options={"proactive": "late"})["act"] is False

@@ -1,7 +1,7 @@
 """`between-turns`: whether a session that rests is to be compacted now, before its window is full.
 
 The module asks with an event as for `compact`. Without messages it is told what to wait for:
-``{"v": 1, "proactive": …, "life_ms": …, "early_share": …, "status": …}``; with ``"status": true`` what a compaction
+``{"v": 1, "proactive": …, "rest_ms": …, "early_share": …, "status": …}``; with ``"status": true`` what a compaction
 would free: ``{"v": 1, "can_go": share}``; else the verdict:
 ``{"v": 1, "act": true or false, "why": a machine word or words, "saves": words, "wait_ms": …}``.
 """
@@ -18,7 +18,6 @@ from lcc.config import Config, ConfigError, load_config
 from lcc.private_files import read_bounded
 from lcc.relevance import TranscriptCompactionResult
 from lcc.stash import StashFolderError
-from lcc.tokens.cache_cost import FIVE_MINUTES
 from lcc.tokens.requests import spending_of
 from lcc.transcript import Json
 from lcc_daemon.commands.compact import can_recall, figures_of, ports_of
@@ -27,7 +26,7 @@ from lcc_daemon.environment import environment_of
 from lcc_daemon.keepers import file_name
 from lcc_daemon.plan import VERSION
 from lcc_daemon.protocol import Answer, Request
-from lcc_daemon.resting import Verdict, before_a_look, verdict_on
+from lcc_daemon.resting import Verdict, before_a_look, rest_of, verdict_on
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
 from lcc_daemon.sessions import FOLLOW_LIMIT
@@ -65,7 +64,7 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
 def _settings(config: Config) -> dict[str, Json]:
     return {
         "proactive": config.proactive if config.enabled else "off",
-        "life_ms": round(1000 * (config.cache_life_s or FIVE_MINUTES.ttl_s)),
+        "rest_ms": round(1000 * rest_of(config)),
         "early_share": config.early_share,
         "status": config.status and config.enabled,
     }
@@ -90,14 +89,15 @@ def _verdict(event: Event, config: Config, env: Mapping[str, str], services: Ser
         lines = read_bounded(file, FOLLOW_LIMIT).split(b"\n") if file is not None else []
     except OSError as error:
         return Verdict(False, f"the session file cannot be read: {error.strerror}")
-    against = before_a_look(config, lines, spending_of(lines), since)
+    spending = spending_of(lines)
+    against = before_a_look(config, lines, spending, since)
     if against is not None:
         return against
     try:
         found = _look(event, config, env, services)
     except LookError as error:
         return Verdict(False, str(error))
-    return verdict_on(found.report, figures_of(event, found, services), config)
+    return verdict_on(found.report, figures_of(event, found, services), config, spending)
 
 
 def _look(event: Event, config: Config, env: Mapping[str, str], services: Services) -> TranscriptCompactionResult:
