@@ -165,7 +165,7 @@ def test_a_form_field_has_a_title_words_and_the_live_default() -> None:
         assert field["description"].endswith(".")
         live = getattr(Config(), name)
         assert field.get("default") == (list(live) if isinstance(live, tuple) else live)
-    defaults = {name: field["default"] for name, field in form.items()}
+    defaults = {name: field.get("default") for name, field in form.items()}
     assert load_config({"HOME": "/nonexistent"}, defaults) == Config()
 
 
