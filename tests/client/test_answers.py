@@ -118,10 +118,9 @@ def test_the_client_is_sent_what_it_needs_and_no_more(session: Session) -> None:
     assert (asked["trigger"], asked["instructions"]) == ("manual", "keep the names")
     assert (asked["session_id"], asked["agent_id"]) == (session.claude.session, None)
     assert asked["cwd"] == str(session.claude.lab.project)
-    rows = [row for row in table(LiveOptions).values() if row.option.form]
     form = {
-        row.name: list(row.default) if isinstance(row.default, tuple) else row.default
-        for row in rows
+        row.name: list(row.default) if isinstance(row.default, tuple) else "" if row.default is None else row.default
+        for row in table(LiveOptions).values()
         if row.option.form
     }
     assert asked["options"] == form

@@ -11,10 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
-from bench_cost import PAID_BACK_IN, PAID_BACK_SHARE, PayBack, pay_back
 from spending import Policy, Session, client_alone, run
 
-from lcc.tokens.cache_cost import FIVE_MINUTES, ONE_HOUR
 from lcc.tokens.thinking import kept_thinking
 from lcc.transcript import Json
 
@@ -116,36 +114,3 @@ def test_thinking_that_the_client_drops_later_is_taken_off() -> None:
     rows = [thought("a", 1000, 100), thought("b", 1100, 100), thought("c", 1200, 2), thought("d", 1142, 2)]
 
     assert kept_thinking(rows, Letters()) == [98, 38, 0]
-
-
-def warm(kept: int = 0) -> PayBack:
-    return pay_back(100_000, 60_000, kept, FIVE_MINUTES)
-
-
-def test_a_warm_cache_must_pay_itself_back() -> None:
-    """40,000 tokens are written (50,000) that would have been read with the rest (10,000): 40,000 at 6,000 each."""
-    assert warm().saved_next == pytest.approx(10_000 - 50_000)
-    assert warm().requests == pytest.approx(40_000 / 6_000)
-    assert warm().is_soon(1000)
-
-
-def test_a_young_session_may_end_before_it_is_paid_back() -> None:
-    """It must be paid back within a share of the requests that the session has had."""
-    needed = warm().requests / PAID_BACK_SHARE
-
-    assert not warm().is_soon(int(needed))
-    assert warm().is_soon(int(needed) + 1)
-
-
-def test_what_stands_before_the_first_change_stays_cached() -> None:
-    """So the same compaction costs less where the first change comes late."""
-    assert warm(kept=40_000).saved_next == pytest.approx(6_000)
-    assert warm(kept=40_000).is_soon(0)
-
-
-def test_no_session_is_so_long_that_it_may_take_for_ever() -> None:
-    """However many requests there were, it must be paid back after `PAID_BACK_IN`."""
-    dear = pay_back(400_000, 125_000, 0, ONE_HOUR)
-
-    assert dear.requests > PAID_BACK_IN
-    assert not dear.is_soon(100_000)

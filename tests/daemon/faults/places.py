@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from daemon.daemon_world import CHECKOUT, CLIENT, PYTHON, make_large_event
@@ -207,23 +208,28 @@ def rubbish_in_place(live: Live) -> Iterator[Call]:
     yield Call()
 
 
+def set_times(live: Live, seconds: int) -> None:
+    """Of everything in our folders but sockets; a running daemon may take a file away meanwhile."""
+    for file in [*live.runtime.rglob("*"), *live.state.rglob("*")]:
+        if not file.is_socket():
+            with suppress(FileNotFoundError):
+                os.utime(file, (seconds, seconds))
+
+
 @FOLDER.row("times of our files in the future: the clock went back", "replaced")
 def clock_went_back(live: Live) -> Iterator[Call]:
     live.plan(live.event)
     live.cli("stop")
     future = 4_000_000_000
     (live.runtime / f"d-1-{BUILD}.crashes").write_text(f"{future} {future} {future} {future}\n")
-    for file in [*live.runtime.rglob("*"), *live.state.rglob("*")]:
-        os.utime(file, (future, future))
+    set_times(live, future)
     yield Call()
 
 
 @FOLDER.row("times of our files in 1970: the clock went ahead", "replaced")
 def clock_went_ahead(live: Live) -> Iterator[Call]:
     live.plan(live.event)
-    for file in [*live.runtime.rglob("*"), *live.state.rglob("*")]:
-        if not file.is_socket():
-            os.utime(file, (0, 0))
+    set_times(live, 0)
     yield Call()
 
 
