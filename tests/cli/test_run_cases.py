@@ -85,6 +85,13 @@ def test_a_case_whose_own_program_broke_fails(folder: Path) -> None:
     assert run(folder, "bent") == (1, {"bent": "FAIL"})
 
 
+@pytest.mark.parametrize(("said", "verdict"), [("toolu_1 keep x", "ok"), ("toolu_1 replace x", "FAIL")])
+def test_a_case_told_in_free_words_has_a_sign(folder: Path, said: str, verdict: str) -> None:
+    """What must be there is in the script; where it is missing, the case fails."""
+    case(folder, "relative-path-other-folder", "Expected: a note that leads there.\n", run_sh=f"echo {said}")
+    assert run(folder, "relative")[1] == {"relative-path-other-folder": verdict}
+
+
 def test_a_client_that_loses_something_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE", "/bin/true")
     case(folder, "live-two", run_sh="exit 1")
