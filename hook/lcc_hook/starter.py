@@ -6,6 +6,7 @@ Standard library only; runs on Python 3.8 and up.
 import fcntl
 import os
 import re
+import select
 import signal
 import time
 
@@ -20,6 +21,8 @@ HOLDER_WAIT = 3.0
 """Seconds in which a daemon that has the place and cannot be reached must show that it does something."""
 BACK_OFF = (3, 60.0, 300.0)
 """After so many crashes within so many seconds, stay down for so many seconds."""
+KEPT_OUTPUT = 65536
+"""Bytes of what a start prints that are kept, to say why it failed."""
 KEPT_VARIABLES = (b"HOME", b"PATH", b"LANG", b"TZ", b"TMPDIR", b"USER", b"LOGNAME")
 KEPT_PREFIXES = (b"LC_", b"LCC_", b"XDG_")
 """What a daemon has of the session that starts it: where its own files are, and no key, proxy or judge."""
@@ -72,28 +75,53 @@ def spawn(program: "list[bytes]", folder: bytes, env: "dict[bytes, bytes]") -> b
     clean = {key: value for key, value in env.items() if is_kept(key)}
     clean[b"LCC_RUNTIME_DIR"] = folder
     words = [*program, b"run", b"--ready-fd", b"3", b"--build", BUILD.encode()]
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
+    kept = os.open(file_of(folder, "output"), flags, 0o600)
     reader, writer = os.pipe()
-    said = os.open(file_of(folder, "output"), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    prints, printed = os.pipe()
     first = os.fork()
     if not first:
-        detach(words, clean, writer, said)
+        detach(words, clean, writer, printed)
     os.close(writer)
+    os.close(printed)
     os.waitpid(first, 0)
-    answer = b""
-    while not answer.endswith(b"\n"):
-        got = os.read(reader, 4096)
-        if not got:
-            break
-        answer += got
+    answer, said = hear(reader, prints)
+    # Whoever still prints now is ended by its next word: nobody keeps what has no end.
     os.close(reader)
-    last = os.pread(said, 65536, 0).decode("utf-8", "replace").strip().split("\n")[-1]
-    os.close(said)
+    os.close(prints)
+    os.write(kept, said)
+    os.close(kept)
+    last = said.decode("utf-8", "replace").strip().split("\n")[-1]
     if answer.strip() == b"ready":
         return True
     if answer.strip() == b"taken":
         return False
     reason = answer.decode("utf-8", "replace").strip() or f"the daemon ended at once: {last or 'it said nothing'}"
     raise GiveUpError("start-failed", f"{reason} (see lcc-daemon logs)")
+
+
+def hear(reader: int, prints: int) -> "tuple[bytes, bytes]":
+    """The start's answer, a line of the pipe ``reader``, or what there is of it at its end; and what it printed.
+
+    Of that the last bytes are kept; all of it is taken, since a full pipe would hold the start up.
+    """
+    answer = said = b""
+    open_ends = [reader, prints]
+    while not answer.endswith(b"\n") and reader in open_ends:
+        for end in select.select(open_ends, [], [])[0]:
+            got = os.read(end, 65536)
+            if not got:
+                open_ends.remove(end)
+            elif end == reader:
+                answer += got
+            else:
+                said = (said + got)[-KEPT_OUTPUT:]
+    while prints in open_ends and select.select([prints], [], [], 0)[0]:
+        got = os.read(prints, 65536)
+        said = (said + got)[-KEPT_OUTPUT:]
+        if not got or len(said) == KEPT_OUTPUT:
+            break
+    return answer, said
 
 
 def is_kept(key: bytes) -> bool:

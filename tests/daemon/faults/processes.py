@@ -212,6 +212,15 @@ def start_floods(live: Live) -> Iterator[Call]:
     yield Call(env={**program(live, "head -c 9000000 /dev/zero; exec sleep 5"), "LCC_START_BUDGET_MS": "900"})
 
 
+@DAEMON.row("its start prints without an end", "hand-over: out-of-time")
+def start_prints_on(live: Live) -> Iterator[Call]:
+    """It fills no disk meanwhile, and is ended when nobody waits for it any more."""
+    mark = live.root / "pid"
+    yield Call(env={**program(live, f"echo $$ > {mark}; exec yes"), "LCC_START_BUDGET_MS": "900"})
+    assert wait_until(lambda: not is_running(int(mark.read_text())))
+    assert all(file.stat().st_size < 100_000 for file in live.runtime.glob("d-*.output"))
+
+
 @DAEMON.row("one of another build has the folder", "replaced")
 def other_build(live: Live) -> Iterator[Call]:
     live.start()
