@@ -25,6 +25,8 @@ TAIL_BYTES = 2_000_000
 """How much of a session file's end is looked through for its newest request."""
 CALIBRATED_BYTES = 4_000_000
 """How much of a session's end its calibration is measured on."""
+LEAST_CREDIBLE = 0.5
+"""A request cannot be smaller than this share of what its text is counted at: then nobody has said its size."""
 SESSIONS_KEPT = 64
 
 
@@ -76,7 +78,10 @@ class TokenBook:
     def figures(
         self, session_id: str, real: int | None, transcript: Transcript, edits: Edits, report: Report
     ) -> Figures:
-        """Before and after. ``real`` is the context's true size in tokens, None where nobody knows it."""
+        """Before and after. ``real`` is the context's true size in tokens, None where nobody knows it.
+
+        Some servers between a client and the API report next to no usage: that is no size of this text.
+        """
         with self._guard:
             known = self._sessions.get(session_id, Measured(None, Calibration()))
         tokens = TokenEstimator(self._cache, known.calibration, known.model)
@@ -90,7 +95,7 @@ class TokenBook:
                 for path, note in edits.inputs.get(use.id, {}).items():
                     removed += tokens.estimate(str(value_in(use.input, path))) - tokens.estimate(note)
         before, after = report["tokens_before"], report["tokens_after"]
-        if real is None:
+        if real is None or real < LEAST_CREDIBLE * before:
             return Figures(before, after, False)
         # A count that is off must not say that next to nothing is left: the share that stays is not smaller than
         # that of the pass's own estimate, which is of the text alone.

@@ -123,24 +123,26 @@ def test_a_hand_over_says_what_would_help(world: World, mode: Literal["lossless"
     assert cannot.say.endswith("% where the session can recall, which this one has not shown")
 
 
-@pytest.mark.parametrize("real", [100, 5_000, 60_000])
-def test_the_line_never_says_that_less_stays_than_does(world: World, tmp_path: Path, real: int) -> None:
-    """Whatever the session file says of the newest request, the share that stays is not smaller than the text's."""
+@pytest.mark.parametrize(("real", "is_credible"), [(10, False), (100, False), (60_000, True)])
+def test_the_line_never_says_that_less_stays_than_does(
+    world: World, tmp_path: Path, real: int, is_credible: bool
+) -> None:
+    """The share that stays is not smaller than the text's; a request smaller than its own text is no figure."""
     file = tmp_path / "session.jsonl"
     usage = {"input_tokens": real, "output_tokens": 1}
     file.write_text(json.dumps({"type": "assistant", "message": {"model": "claude-opus-4-8", "usage": usage}}) + "\n")
-    book, seen = TokenBook(), list[tuple[Figures, float]]()
+    book, seen = TokenBook(), list[tuple[Figures, int, int]]()
 
     def figures(result: TranscriptCompactionResult) -> Figures:
         made = book.figures("s", newest_context(file), result.transcript, result.edits, result.report)
-        seen.append((made, result.report["tokens_after"] / result.report["tokens_before"]))
+        seen.append((made, result.report["tokens_before"], result.report["tokens_after"]))
         return made
 
     compact_event(event_of(world), Config(), EventContext(figures=figures))
-    ((made, stays),) = seen
-    assert made.before == real
-    assert made.is_real
-    assert stays * real - 1 <= made.after <= real
+    ((made, counted, stays),) = seen
+    assert made.is_real is is_credible
+    assert made.before == (real if is_credible else counted)
+    assert made.before * stays / counted - 1 <= made.after <= made.before
 
 
 def test_what_stands_against_a_replacement_is_said(world: World) -> None:
