@@ -1,6 +1,7 @@
 // The answer to session.compact: looks up what the event hides, sends the session to the hook client, gets a plan
-// back (ids and new texts) and answers with the new session. Where that is not worth it or would lose something, the
-// session stays as it is while there is room; where something goes wrong, the built-in summary runs. One line says why.
+// back (ids and new texts) and answers with the new session. Where that is not worth it, would lose something or finds
+// a full disk, the session stays as it is while there is room; where lcc goes wrong, the built-in summary runs. One
+// line says why.
 
 import { contextOf, oneLine, root, run, tell } from "./client.mjs";
 import { awaitFigures, forgetFigures, leftBy, noteFigures } from "./figures.mjs";
@@ -19,7 +20,8 @@ import { Answered, hasRoom, isOwnWill, mayStay, used } from "./room.mjs";
 import { VERSION, question } from "./session.mjs";
 
 const TRIGGERS = ["manual", "auto", "plugin"];
-const NOT_WORTH_IT = ["nothing-new", "nothing-to-remove", "too-little"];
+// What stands against a replacement where lcc itself works: nothing to gain, or what its user can mend and ask again.
+const WAITS = ["nothing-new", "nothing-to-remove", "too-little", "config", "parts", "runtime-folder"];
 const LEFT = "left to the built-in summary: ";
 const WAY_OUT = "the session stays as it is; /compact with a word of instructions writes a summary";
 
@@ -63,7 +65,7 @@ async function compact($, event, options, id, loop, context) {
   const answer = await askForPlan($, event, options, messages, context);
   if (answer.action === "hand-over" && typeof answer.say === "string") {
     const why = answer.say.startsWith(LEFT) ? answer.say.slice(LEFT.length) : answer.say;
-    throw NOT_WORTH_IT.includes(answer.reason) ? new Reluctance(why) : new Error(why);
+    throw WAITS.includes(answer.reason) ? new Reluctance(why) : new Error(why);
   }
   if (!isReplacement(answer)) throw new Error("the hook client's answer is no plan");
   if (event.trigger === "auto" && hasRoom({ ...context, tokens: answer.tokens_after }) === false) {

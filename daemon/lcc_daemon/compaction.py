@@ -13,6 +13,7 @@ import orjson
 from lcc.compaction.compact import Compacted, CompactionError, compact
 from lcc.config import Config
 from lcc.contract.modes import MODES
+from lcc.contract.reasons import STASH_WRITE_FAILED
 from lcc.contract.report import Report, measured
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
@@ -218,22 +219,33 @@ def hand_over(reason: str, say: str, report: Report | None = None) -> Outcome:
 
 def _plan_for(config: Config, context: EventContext, compacted: Compacted, window: int | None) -> Outcome:
     edits, report = compacted.edits, compacted.report
-    if not edits:
-        if report["degraded"]:
-            return hand_over("degraded", f"nothing was decided ({report['degradation_reason']})", report)
-        if context.seen_before:
-            return hand_over("nothing-new", "nothing new to remove since the last compaction", report)
-        return hand_over("nothing-to-remove", "no tool result can be had back yet", report)
-    if not report["worth_it"]:
-        asked = f"{100 * config.min_reduction:g} % is asked for (min_reduction)"
-        say = f"only {percent(report['reduction_ratio'])} % can be removed, and {asked}"
-        return hand_over("too-little", say, report)
+    if not edits or not report["worth_it"]:
+        reason, say = _why_not(config, context, report, bool(edits))
+        return hand_over(reason, say + _stash_trouble(report), report)
     figures = context.figures(compacted.result)
     say = summary_line(report, figures, window if figures.is_real else None)
     after = figures.after if figures.is_real else None
     plan = Replace(edits.texts, edits.dropped, edits.inputs, say, context.report_path, after)
     saved = saved_bytes(compacted.result.transcript, edits)
     return Outcome(plan, plan.encode(), saved, len(edits.texts) + len(edits.dropped) + len(edits.inputs), report)
+
+
+def _why_not(config: Config, context: EventContext, report: Report, has_edits: bool) -> tuple[str, str]:
+    if has_edits:
+        asked = f"{100 * config.min_reduction:g} % is asked for (min_reduction)"
+        return "too-little", f"only {percent(report['reduction_ratio'])} % can be removed, and {asked}"
+    if report["degraded"] and not _stash_trouble(report):
+        return "degraded", f"nothing was decided ({report['degradation_reason']})"
+    if context.seen_before:
+        return "nothing-new", "nothing new to remove since the last compaction"
+    return "nothing-to-remove", "no tool result can be had back yet"
+
+
+def _stash_trouble(report: Report) -> str:
+    """Why the stash took nothing, as the end of a line; empty where nothing stood against it."""
+    code = f"{STASH_WRITE_FAILED.code}:"
+    errors = [each.removeprefix(code).partition(":")[0] for each in report["warnings"] if each.startswith(code)]
+    return f"; the stash could not be written ({errors[0]}): lcc doctor says where it is" if errors else ""
 
 
 def estimated(result: TranscriptCompactionResult) -> Figures:

@@ -67,6 +67,12 @@ def open_folder(lab: Lab) -> None:
     (lab.runtime / "lcc").chmod(0o777)
 
 
+def break_configuration(lab: Lab) -> None:
+    file = lab.home / ".config" / "lcc" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("[[[")
+
+
 def nothing(lab: Lab) -> None:
     """Nothing happens."""
 
@@ -93,7 +99,8 @@ TROUBLES = [
     Trouble("daemon stopped", stop_daemon, REPLACED),
     Trouble("daemon killed between", kill_daemon, REPLACED),
     Trouble("daemon hung", hang_daemon, REPLACED),
-    Trouble("runtime folder open to others", open_folder, HANDED_OVER),
+    Trouble("runtime folder open to others", open_folder, None, "/"),
+    Trouble("configuration that cannot be read", break_configuration, None, "/"),
     Trouble("no interpreter", stop_daemon, HANDED_OVER, env={"LCC_PYTHON": "/nowhere/python3"}),
     Trouble("too little to remove", nothing, None, "only ", options={"min_reduction": 0.999}),
     Trouble("nothing to remove", nothing, None, "no tool result ", lines_of_file=1),
