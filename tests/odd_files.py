@@ -8,9 +8,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
+
+import pytest
 
 NOT_FILES = ("a folder", "a pipe", "a socket", "a device")
 
@@ -44,6 +46,27 @@ def in_place(kind: str, path: Path) -> None:
         path.symlink_to("/nowhere")
     elif kind == "a terminal":
         path.symlink_to("/dev/tty")
+
+
+@contextmanager
+def small_disk(folder: Path, size: int = 512_000) -> Iterator[Callable[[], None]]:
+    """A file system of its own for a folder, and what fills it to the last byte; skips where none can be made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    words = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(folder)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"cannot mount here: {done.stderr.strip()}")
+
+    def fill() -> None:
+        for block in (4096, 1):
+            with suppress(OSError), open(folder / f"filled{block}", "wb", buffering=0) as filler:
+                while True:
+                    filler.write(b"x" * block)
+
+    try:
+        yield fill
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=False)
 
 
 @contextmanager

@@ -20,12 +20,10 @@ if __name__ == "__main__":
 
 from lcc_hook.client import BUILD, GiveUpError
 from lcc_hook.files import remove, write_small
-from lcc_hook.places import OLDEST, from_sources, is_ready, needs
+from lcc_hook.places import OLDEST, from_sources, is_ready, lacks_room, needs
 from lcc_hook.starter import start_daemon
 
 OLDEST_NAME = ".".join(map(str, OLDEST))
-ROOM = 400_000_000
-"""Bytes that must be free before a try: the libraries take about half of it, and pip unpacks them first."""
 LIST_NEEDS = """
 import sys, tomllib
 project = tomllib.load(open(sys.argv[1], "rb"))["project"]
@@ -90,9 +88,9 @@ class Builder:
 
     def build(self) -> None:
         self.clear({self.current()})
-        free = shutil.disk_usage(self.data).free
-        if free < ROOM:
-            raise SetupError(f"{free // 10**6} MB are free in {self.data}, and {ROOM // 10**6} MB are needed")
+        lacking = lacks_room(os.fsencode(self.data))
+        if lacking:
+            raise SetupError(lacking)
         python = os.path.join(self.target, "bin", "python")
         found = self.find_python()
         uv = shutil.which("uv")
@@ -194,8 +192,9 @@ def main(data: str, root: str, folder: str) -> None:
     if lock is None:
         return
     try:
-        os.truncate(lock, 0)
-        os.pwrite(lock, b"%d" % time.time(), 0)
+        with contextlib.suppress(OSError):  # a full disk: then nobody is told since when this runs
+            os.truncate(lock, 0)
+            os.pwrite(lock, b"%d" % time.time(), 0)
         if not is_ready(os.fsencode(data)):
             build(Builder(data, root), os.fsencode(folder))
     finally:

@@ -13,7 +13,7 @@ import time
 
 from lcc_hook.client import name_of
 from lcc_hook.files import is_locked, modified, read_small, remove, write_small
-from lcc_hook.places import data_folders, is_ready, libraries_in, plain_python, progress_in
+from lcc_hook.places import data_folders, is_ready, lacks_room, libraries_in, plain_python, progress_in
 
 TRIES, PAUSE = 3, 3600.0
 """So many session starts try at once; after that, one in so many seconds."""
@@ -38,7 +38,8 @@ def prepare(folder: bytes, env: "dict[bytes, bytes]") -> bytes:
         os.makedirs(data, exist_ok=True)
         return begin_or_say(data, folder, env)
     except OSError as error:
-        return shown(f"lcc: its Python environment could not be set up: {name_of(data)}: {error.strerror}")
+        why = lacks_room(data) or f"{name_of(data)}: {error.strerror}"
+        return shown(f"lcc: its Python environment could not be set up: {why}")
 
 
 def begin_quietly(folder: bytes, env: "dict[bytes, bytes]") -> None:

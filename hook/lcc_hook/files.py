@@ -20,14 +20,21 @@ def read_small(path: bytes) -> bytes:
 
 
 def write_small(path: bytes, text: bytes) -> None:
-    """Write a small private file in one step: whoever reads it sees the old text or the new."""
+    """Write a small private file in one step: whoever reads it sees the old text or the new.
+
+    Raises OSError (a full disk): then the old one stays, and nothing beside it.
+    """
     beside = b"%s.%d" % (path, os.getpid())
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
-        os.write(fd, text + b"\n")
-    finally:
-        os.close(fd)
-    os.rename(beside, path)
+        try:
+            os.write(fd, text + b"\n")
+        finally:
+            os.close(fd)
+        os.rename(beside, path)
+    except OSError:
+        remove(beside)
+        raise
 
 
 def remove(path: bytes) -> None:

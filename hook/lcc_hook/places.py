@@ -15,6 +15,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 """The plugin's folder, where this file stands in one."""
 FROM_SOURCES = ROOT + "/hook/bin/from_sources.py"
 OLDEST = (3, 11)
+ROOM = 400_000_000
+"""Bytes that must be free for a set-up: the libraries take about half of it, and pip unpacks them first."""
 NEWER_PYTHONS = (b"python3.13", b"python3.12", b"python3.11", b"python3.14")
 
 
@@ -100,13 +102,30 @@ def why_not_installed(places: "list[bytes]") -> str:
         log = os.fsdecode(data) + "/setup.log"
         if is_locked(data + b"/setup.lock"):
             return f"{progress_in(data)}; try again in a minute (log: {log})"
-        failed = read_small(data + b"/setup-failed").decode("utf-8", "replace")
+        failed = why_failed(data)
         if failed:
             return f"its Python environment could not be set up: {failed} (log: {log})"
     return (
         "its Python environment is not there yet: start a new session, which sets it up in about a minute, "
         f"or run pipx install {shlex.quote(ROOT)}"
     )
+
+
+def why_failed(data: bytes) -> str:
+    """Why the last set-up failed; where the disk is too full to keep even that, that it is full. Else empty."""
+    return read_small(data + b"/setup-failed").decode("utf-8", "replace") or lacks_room(data)
+
+
+def lacks_room(data: bytes) -> str:
+    """That the disk of the data folder has too little room for a set-up; empty where it has enough."""
+    try:
+        disk = os.statvfs(data)
+    except OSError:
+        return ""
+    free = disk.f_bavail * disk.f_frsize
+    if free >= ROOM:
+        return ""
+    return f"{free // 10**6} MB are free in {os.fsdecode(data)}, and {ROOM // 10**6} MB are needed"
 
 
 def data_folders(folder: bytes, env: "dict[bytes, bytes]") -> "list[bytes]":

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,31 +15,9 @@ from client.messages_api import Reply, Script, say, serve
 from client.test_recall import session_with_a_build
 from client.test_trouble import NOT_COMPACTED, running_daemon, text_of
 from making import SessionFile, worked_on
+from odd_files import small_disk
 
 pytestmark = pytest.mark.client
-
-SIZE = 512_000
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[Callable[[], None]]:
-    """A file system of its own for a folder, and what fills it to the last byte; skips where none can be made."""
-    folder.mkdir(parents=True, exist_ok=True)
-    words = ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=700", "tmpfs", str(folder)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"cannot mount here: {done.stderr.strip()}")
-
-    def fill() -> None:
-        for size in (4096, 1):
-            with suppress(OSError), open(folder / f"filled{size}", "wb", buffering=0) as filler:
-                while True:
-                    filler.write(b"x" * size)
-
-    try:
-        yield fill
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=False)
 
 
 def with_a_read(lab: Lab) -> SessionFile:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from daemon.daemon_world import CHECKOUT, CLIENT, PYTHON, World, is_running, make_event, wait_until
+from odd_files import small_disk
 
-from lcc_hook import builder, environment
+from lcc_hook import builder, environment, places
 from lcc_hook.places import needs
 
 STARTUP = '{"session_id":"s","source":"startup"}'
@@ -170,10 +171,33 @@ def test_a_build_that_died_is_not_taken_for_one_that_runs(world: World, build, m
 
 def test_a_disk_without_room_is_left_alone(world: World, build, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """Nothing is begun that cannot end, and it is said how much is needed."""
-    monkeypatch.setattr(builder, "ROOM", 10**18)
+    monkeypatch.setattr(places, "ROOM", 10**18)
     data = build()
     assert "MB are needed" in (data / "setup-failed").read_text()
     assert [path.name for path in data.iterdir() if path.is_dir()] == []
+
+
+def test_a_disk_without_a_free_byte_ends_in_a_line(world: World) -> None:
+    """No traceback, nothing half is left, the next start does not take it for one that runs, and the reason is said."""
+    data = world.root / "data"
+    with small_disk(data) as fill:
+        fill()
+        before = sorted(path.name for path in data.iterdir())
+        for _ in range(2):
+            done = subprocess.run(
+                [PYTHON, "-I", builder.__file__, str(data), str(CHECKOUT), str(world.runtime)],
+                env={"HOME": str(world.root / "home"), "PATH": "/usr/bin:/bin"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        left = {path.name: path.stat().st_size for path in data.iterdir() if path.name not in before}
+        assert left == {"setup.lock": 0, "setup.log": 0}
+        told = session_start(world)
+        assert f"0 MB are free in {data}, and 400 MB are needed" in told
+        assert "could not be set up" in told
+        assert not [name for name in os.listdir(data) if name.startswith("setup-")]
 
 
 def test_a_disk_that_fills_up_is_given_its_room_back(world: World, build) -> None:  # type: ignore[no-untyped-def]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from odd_files import small_disk
 from stash.store_conformance import StoreConformance
 from stash.tampering import damage, flip, place_of
 
@@ -294,17 +295,16 @@ def mounted(options: list[str], target: Path) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 256 KiB that is really full when it is full."""
     target = tmp_path / "small"
-    mounted(["-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs"], target)
-    yield target
-    subprocess.run(["umount", "-l", str(target)], check=False)
+    with small_disk(target, 256 * 1024):
+        yield target
 
 
-def test_a_full_disk_fails_what_does_not_fit_and_keeps_what_was_stored(small_disk: Path) -> None:
+def test_a_full_disk_fails_what_does_not_fit_and_keeps_what_was_stored(disk: Path) -> None:
     """ENOSPC for the large content; earlier objects stay readable and nothing half-written is left."""
-    store = Stash(small_disk / "stash")
+    store = Stash(disk / "stash")
     before = put(store, b"was there before")
     outcomes = [each for _ in range(12) for each in store.put_many([os.urandom(60_000)])]
     failed = [each for each in outcomes if isinstance(each, OSError)]
