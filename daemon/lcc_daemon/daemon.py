@@ -22,7 +22,6 @@ from lcc_daemon.dispatch import Dispatcher
 from lcc_daemon.lifecycle import Instance, StartError, TakenError, other_sockets, refuses, take_place
 from lcc_daemon.logs import failure_of, open_fault_log, open_log, write_behind
 from lcc_daemon.lookout import Lookout
-from lcc_daemon.manage import ask_to_stop
 from lcc_daemon.process import end_within, fall_silent, forbid_core_dumps, raise_file_limit
 from lcc_daemon.protocol import BUILD, PROTOCOL
 from lcc_daemon.server import MOST_CONNECTIONS, Server
@@ -146,13 +145,14 @@ class Daemon:
         self._instance.leave()
 
     def _after_start(self) -> None:
-        """Off the event loop: load the tokenizer, and ask daemons of other builds to finish and go."""
+        """Off the event loop: load the tokenizer, and clear up after daemons of other builds.
+
+        One that listens serves sessions of its build, and ends by itself once it is idle or its program is gone.
+        """
         for path in other_sockets(self._instance.folder):
             if refuses(path):
                 with contextlib.suppress(OSError):
                     os.unlink(path)
-            else:
-                self._log.info("asked another build's daemon to stop: %s", ask_to_stop(path)[0])
         self._dispatcher.warm_up()
         gc.collect()
         gc.freeze()  # what is loaded now stays; the collector need not look at it with every pass

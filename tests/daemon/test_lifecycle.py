@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,7 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from daemon.daemon_world import World, frame, is_running, make_event, read_frame, wait_until
+from daemon.daemon_world import CHECKOUT, PYTHON, World, is_running, make_event, read_frame, wait_until
+
+from lcc_hook.client import BUILD, PROTOCOL
 
 
 def test_status_of_a_daemon_that_never_ran_starts_nothing(world: World) -> None:
@@ -298,38 +301,36 @@ def test_a_daemon_of_another_build_is_refused_with_the_reason(world: World) -> N
     assert re.search(r"has lcc \S+, and 9\.9\.9 is needed", done.stderr)
 
 
-def test_a_daemon_of_another_build_is_seen_and_asked_to_go(world: World) -> None:
-    """`status` names it; our own daemon, when it starts, asks it to finish and go."""
-    world.runtime.mkdir(mode=0o700)
-    other = world.runtime / "d-1-0.0.1.sock"
-    server = socket.socket(socket.AF_UNIX)
-    server.bind(str(other))
-    server.listen()
-    asked: list[bytes] = []
+def plugin_of(build: str, folder: Path) -> Path:
+    """The hook client of a copy of the plugin that is of another build."""
+    for name in ("hook", "daemon", "lcc"):
+        shutil.copytree(CHECKOUT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CHECKOUT / "pyproject.toml", folder)
+    client = folder / "hook" / "lcc_hook" / "client.py"
+    client.write_text(client.read_text().replace(f'BUILD = "{BUILD}"', f'BUILD = "{build}"'))
+    return client
 
-    def talk() -> None:
-        while True:
-            try:
-                line, _ = server.accept()
-            except OSError:
-                return
-            with line:
-                line.settimeout(5)
-                try:
-                    line.sendall(frame(b"lcc 1 0.0.1 4711"))
-                    asked.append(read_frame(line))
-                    read_frame(line)
-                    line.sendall(frame(b"ok 0\n") + frame(b""))
-                except (EOFError, OSError):  # a probe that only looks whether somebody listens
-                    continue
 
-    threading.Thread(target=talk, daemon=True).start()
-    found = world.status()
-    assert found["state"] == "other version"
-    assert found["other"] == "build 0.0.1, protocol 1, pid 4711"
-    world.start()
-    assert wait_until(lambda: any(b"command=stop" in each for each in asked))
-    server.close()
+def test_daemons_of_two_builds_serve_side_by_side(world: World) -> None:
+    """Sessions that began before an update go on beside new ones: neither ends what the other works with."""
+    client = plugin_of("0.0.1", world.root / "older")
+    event = make_event(world)
+    world.extra["LCC_PYTHON"] = "-"
+
+    def older() -> str:
+        words = [PYTHON, "-I", "-S", "-E", str(client), "compact"]
+        done = subprocess.run(words, input=event, capture_output=True, env=world.merged({}), check=False)
+        return str(json.loads(done.stdout)["action"])
+
+    assert older() == "replace"
+    assert world.status()["state"] == "other version"
+    assert world.plan(event)["action"] == "replace"
+    pids = {file.name: file.read_text() for file in world.runtime.glob("d-*.pid")}
+    assert sorted(pids) == [f"d-{PROTOCOL}-0.0.1.pid", f"d-{PROTOCOL}-{BUILD}.pid"]
+    assert wait_until(lambda: bool(world.status()["warm"]))
+    for _ in range(2):
+        assert (older(), world.plan(event)["action"]) == ("replace", "replace")
+    assert {file.name: file.read_text() for file in world.runtime.glob("d-*.pid")} == pids
 
 
 def test_a_leftover_socket_of_another_build_is_removed_once_it_refuses(world: World) -> None:
