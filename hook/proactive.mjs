@@ -13,6 +13,7 @@ import { VERSION, question } from "./session.mjs";
 
 const SETTLED_MS = 1500;
 const AGAIN_MS = 60_000;
+const LOOK_MS = 1000;
 const OVER = ["completed", "failed", "stopped", "killed", "cancelled", "done", "idle"];
 const BEGAN = Date.now() / 1000;
 
@@ -23,6 +24,8 @@ let count = 0;
 let decided = "";
 // What the session's configuration says, by session.
 let known = { session: "" };
+// When `/lcc:lcc now` was last followed, or the module began.
+let lastWish = Date.now();
 // Our own compaction while it runs: {moment, saves, isAsked, line}.
 let own;
 // Our session.compact was not asked where it should have been: somebody else answers in its place.
@@ -63,6 +66,7 @@ export async function rest($, options, isStart) {
     const settings = await settingsOf($, options);
     if (!settings) return;
     if (settings.status) await showStatus($, options);
+    followWishes($, settings, mine);
     if (settings.proactive === "off") return;
     let delay = isStart ? SETTLED_MS : Math.max(settings.rest_ms, SETTLED_MS);
     while (delay !== undefined) {
@@ -72,6 +76,29 @@ export async function rest($, options, isStart) {
     }
   } catch {
     // a client that has not what is needed for it
+  }
+}
+
+// `/lcc:lcc now` leaves word in a file, since no hook of a command may start another one: it is as if /compact was typed.
+async function followWishes($, settings, mine) {
+  try {
+    while (settings.now_file && mine === count) {
+      await $.clock.sleep(LOOK_MS);
+      const asked = await wishIn($, settings.now_file);
+      if (asked <= lastWish || mine !== count) continue;
+      lastWish = asked;
+      await $.command.run({ command: "compact", args: "" });
+    }
+  } catch {
+    // a client that runs no command for a module
+  }
+}
+
+async function wishIn($, file) {
+  try {
+    return Number(await $.fs.read(file));
+  } catch {
+    return 0;
   }
 }
 

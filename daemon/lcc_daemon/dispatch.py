@@ -16,6 +16,7 @@ from lcc_daemon.commands import (
     recall,
     session_end,
     session_start,
+    slash,
 )
 from lcc_daemon.environment import environment_of
 from lcc_daemon.logs import failure_of
@@ -35,6 +36,7 @@ COMMANDS: Mapping[str, Callable[[Request, Call, Services], Answer]] = {
     "measured": measured.answer,
     "recall": recall.answer,
     "between-turns": between_turns.answer,
+    "slash": slash.answer,
     "ping": ping.answer,
 }
 

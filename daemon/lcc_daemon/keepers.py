@@ -35,7 +35,7 @@ _NAMES = r"(?:compacted\.jsonl|report\.json|user-messages\.txt|give-back\.txt)"
 _IN_A_GUIDE = re.compile(rf"{_NAMES}|\.{_NAMES}\..+")
 """The four files, and what a killed daemon left beside their places."""
 _GIVE_BACK_BYTES = 1024 * 1024
-_REPORT_BYTES = 256 * 1024 * 1024
+REPORT_BYTES = 256 * 1024 * 1024
 _HOOKS_BYTES = 64 * 1024
 _WHEN = re.compile(r"\d{4}-\d\d-\d\dT.*")
 
@@ -91,7 +91,7 @@ class Keepers:
 
     def _write_measure(self, path: Path, after: MeasuredRecord) -> None:
         try:
-            report = read_report(read_bounded(path, _REPORT_BYTES, follow=False, own=True))
+            report = read_report(read_bounded(path, REPORT_BYTES, follow=False, own=True))
             if report["context"] is not None:
                 report["context"]["after"] = after
                 write_private(path, _encoded(report))

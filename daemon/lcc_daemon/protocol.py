@@ -34,7 +34,7 @@ MANAGING = frozenset(("status", "stop"))
 """Commands that a client of another build may give too."""
 HOOKS = ("session-start", "compact", "pre-compact", "session-end")
 """What Claude Code calls us for, in the order of a session's life."""
-COMMANDS = MANAGING | {*HOOKS, "allow-recall", "measured", "recall", "between-turns", "ping"}
+COMMANDS = MANAGING | {*HOOKS, "allow-recall", "measured", "recall", "between-turns", "ping", "slash"}
 
 
 class ProtocolError(Exception):

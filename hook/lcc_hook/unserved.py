@@ -18,7 +18,7 @@ from lcc_hook.client import (
 )
 
 LONGEST_BUDGET_MS = 3_600_000
-STARTING_COMMANDS = ("compact", "session-start", "pre-compact", "allow-recall", "between-turns")
+STARTING_COMMANDS = ("compact", "session-start", "pre-compact", "allow-recall", "between-turns", "slash")
 """The others only tell something to a daemon that runs: none is started to hear that a session has ended."""
 
 
@@ -116,7 +116,11 @@ def excuse(command: str, error: BaseException) -> "tuple[str, bytes]":
         reason, why = "client-error", f"{type(error).__name__} in the hook client: {error}"
     why = " ".join(why.split())
     plan = {"v": 1, "action": "hand-over", "reason": reason, "say": f"left to the built-in summary: {why}"}
-    shown = {"compact": plan, "session-start": {"systemMessage": f"lcc: {why}"}}.get(command)
+    shown = {
+        "compact": plan,
+        "session-start": {"systemMessage": f"lcc: {why}"},
+        "slash": {"decision": "block", "reason": f"lcc: {why}"},
+    }.get(command)
     if shown is None:
         return f"lcc: {why}\n", b""
     import json

@@ -114,7 +114,15 @@ def test_no_interpreter_blocks(lab: Lab, event: str, command: str, kind: str) ->
 
 
 def assert_harmless(event: str, out: bytes) -> None:
-    """Nothing, or for a session start one message for the user: no other word could change what the client does."""
+    """Nothing, or for a session start one message for the user: no other word could change what the client does.
+
+    The answer to `/lcc` blocks the prompt that it would become, and nothing else; without one, that prompt says so.
+    """
+    if event == "UserPromptExpansion" and out:
+        answer = json.loads(out)
+        assert answer["decision"] == "block"
+        assert answer["reason"]
+        return
     assert out == b"" or (event == "SessionStart" and list(json.loads(out)) == ["systemMessage"])
 
 

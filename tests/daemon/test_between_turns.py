@@ -131,8 +131,9 @@ def conversation() -> list[dict[str, Any]]:
 
 
 def test_what_to_wait_for(services: Services, tmp_path: Path) -> None:
-    assert ask(services, tmp_path) == {
+    assert ask(services, tmp_path, session_id="s-1") == {
         "v": 1, "proactive": "cold", "rest_ms": 300_000, "early_share": None, "status": False,
+        "now_file": str(tmp_path / ".local/state/lcc/wishes/s-1.now"),
     }  # fmt: skip
     assert ask(services, tmp_path, options={"enabled": False, "status": True})["proactive"] == "off"
     assert ask(services, tmp_path, options={"proactive": "late"})["act"] is False

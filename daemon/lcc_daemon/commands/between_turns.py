@@ -1,8 +1,8 @@
 """`between-turns`: whether a session that rests is to be compacted now, before its window is full.
 
 The module asks with an event as for `compact`. Without messages it is told what to wait for:
-``{"v": 1, "proactive": …, "rest_ms": …, "early_share": …, "status": …}``; with ``"status": true`` what a compaction
-would free: ``{"v": 1, "can_go": share}``; else the verdict:
+``{"v": 1, "proactive": …, "rest_ms": …, "early_share": …, "status": …, "now_file": …}``; with ``"status": true``
+what a compaction would free: ``{"v": 1, "can_go": share}``; else the verdict:
 ``{"v": 1, "act": true or false, "why": a machine word or words, "saves": words, "wait_ms": …}``.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 import orjson
 
 from lcc.compaction.compact import CompactionError, compact
-from lcc.config import Config, ConfigError, load_config
+from lcc.config import Config, ConfigError, state_folder
 from lcc.private_files import read_bounded
 from lcc.relevance import TranscriptCompactionResult
 from lcc.stash import StashFolderError
@@ -30,6 +30,7 @@ from lcc_daemon.resting import Verdict, before_a_look, rest_of, verdict_on
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
 from lcc_daemon.sessions import FOLLOW_LIMIT
+from lcc_daemon.wishes import now_file, session_config
 
 
 class LookError(Exception):
@@ -44,9 +45,10 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
         if not isinstance(body, dict):
             raise EventError("bad-event", "the event is no object")
         options = body.get("options")
-        config = load_config(env, options if isinstance(options, dict) else {})
+        session = str(body.get("session_id") or "")
+        config = session_config(env, options if isinstance(options, dict) else {}, session)
         if not body.get("messages"):
-            return _answer(_settings(config))
+            return _answer(_settings(config, env, session))
         event = read_event(request.body)
     except (ConfigError, EventError, orjson.JSONDecodeError) as error:
         return _answer(_against(str(error)))
@@ -61,8 +63,9 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
     return _answer({"act": verdict.act, "why": verdict.why, "saves": verdict.saves, "wait_ms": waits})
 
 
-def _settings(config: Config) -> dict[str, Json]:
+def _settings(config: Config, env: Mapping[str, str], session: str) -> dict[str, Json]:
     return {
+        "now_file": str(now_file(state_folder(env), session)) if file_name(session, "") else None,
         "proactive": config.proactive if config.enabled else "off",
         "rest_ms": round(1000 * rest_of(config)),
         "early_share": config.early_share,

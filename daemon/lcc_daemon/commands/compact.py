@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from lcc.config import Config, ConfigError, load_config, state_folder
+from lcc.config import Config, ConfigError, state_folder
 from lcc.contract.report import Report
 from lcc.relevance import TranscriptCompactionResult
 from lcc.relevance.ports import Ports
@@ -28,6 +28,7 @@ from lcc_daemon.plan import HandOver, Replace, to_stdout
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
+from lcc_daemon.wishes import session_config
 
 TIME_AFTER_JUDGE_MS = 3000
 """What a pass may need besides the time for its judge."""
@@ -60,7 +61,7 @@ def _decide(request: Request, call: Call, services: Services) -> tuple[Outcome, 
     trigger = event.trigger if event.trigger in TRIGGERS else "unknown trigger"
     whose = f"session {file_name(event.session_id)}{' (agent)' if event.agent_id else ''}, {trigger}"
     try:
-        config = load_config(env, event.options)
+        config = session_config(env, event.options, event.session_id)
     except ConfigError as error:
         services.stats.error("configuration")
         return hand_over("config", str(error)), whose

@@ -22,6 +22,9 @@ class HookInput:
     """Set where the hook is a sub-agent's."""
     source: str = ""
     custom_instructions: str = ""
+    command_name: str = ""
+    """Of a slash command, with the plugin's name and a colon in front; and what was typed behind it."""
+    command_args: str = ""
 
 
 def read_hook_input(request: Request) -> HookInput:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lcc.compaction.compact import CompactionError, compact
-from lcc.config import Config, ConfigError, load_config, state_folder
+from lcc.config import Config, ConfigError, state_folder
 from lcc.relevance.ports import Ports
 from lcc.transcript import Transcript, TranscriptError
 from lcc_daemon import guide
@@ -17,6 +17,7 @@ from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
 from lcc_daemon.sessions import SessionFileError
+from lcc_daemon.wishes import session_config
 
 
 def answer(request: Request, call: Call, services: Services) -> Answer:
@@ -26,7 +27,7 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
     if hook.agent_id or not hook.transcript_path.startswith("/") or not hook.cwd.startswith("/"):
         return Answer()
     try:
-        config = load_config(env, plugin_options(env))
+        config = session_config(env, plugin_options(env), hook.session_id)
         if not config.enabled:
             return Answer()
         transcript = services.sessions.transcript(hook.session_id, Path(hook.transcript_path))
