@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,8 +11,9 @@ import pytest
 from client.claude_process import Claude, Lab
 from client.conftest import PLUGIN
 from client.conversation import conversation, results
-from client.messages_api import MessagesApi, Reply, Script, say, serve
+from client.messages_api import MessagesApi, Reply, Script, call, say, serve
 from client.terminal import Terminal
+from client.test_second_plugin import ANSWERS, other_plugin
 from making import SessionFile, worked_on
 
 pytestmark = pytest.mark.client
@@ -43,13 +44,13 @@ def session_in(lab: Lab, context: int) -> SessionFile:
 
 @contextmanager
 def resting(
-    client: Path, lab: Lab, script: Script, context: int
+    client: Path, lab: Lab, script: Script, context: int, plugins: Sequence[Path] = (PLUGIN,)
 ) -> Iterator[tuple[Terminal, MessagesApi, SessionFile]]:
     """The resumed session in a terminal."""
     session = session_in(lab, context)
     with (
         serve(script) as (api, url),
-        Terminal(client, lab, url, plugin_dirs=[PLUGIN], resume=session.id) as terminal,
+        Terminal(client, lab, url, plugin_dirs=plugins, resume=session.id) as terminal,
     ):
         terminal.wait_for("All is said.")
         yield terminal, api, session
@@ -135,3 +136,61 @@ def test_what_is_typed_stays_and_is_waited_for(current_client: Path, lab: Lab) -
         assert removed(api) == []
         assert "half a sentence" in str(api.of("main")[-1].body)
         assert not api.of("summary")
+
+
+def test_background_work_is_waited_for(current_client: Path, lab: Lab) -> None:
+    """While a shell works in the background nothing is compacted; once it has ended and was told of, it is."""
+    lab.env["LCC_CACHE_LIFE_S"] = "1"
+    waits = "while [ ! -e done ]; do sleep 0.1; done"
+    shell = call("toolu_shell", "Bash", command=waits, description="wait", run_in_background=True)
+    script = Script(
+        [Reply([shell], input_tokens=BIG), *(Reply([say(f"Reply {n}.")], input_tokens=BIG) for n in (1, 2, 3))]
+    )
+    with resting(current_client, lab, script, SMALL) as (terminal, api, _):
+        terminal.enter("Go on.")
+        terminal.wait_for("Reply 1.")
+        threading.Event().wait(PAST_LIFE)
+        assert COLD_WORDS not in terminal.screen()
+        lab.write("done", "")
+        terminal.wait_for("Reply 2.")
+        assert removed(api) == []
+        terminal.wait_for(COLD_WORDS)
+        terminal.enter("And on.")
+        terminal.wait_for("Reply 3.")
+        assert removed(api) == READS
+        assert not api.of("summary")
+
+
+def test_another_plugin_in_our_place_ends_it(current_client: Path, lab: Lab) -> None:
+    """One that answers before us is met once; from there on nothing is compacted by itself, and that is said."""
+    lab.env["LCC_CACHE_LIFE_S"] = "1"
+    plugins = [other_plugin(lab, ANSWERS), PLUGIN]
+    with resting(current_client, lab, replies("First.", "Second.", "Third."), SMALL, plugins) as (terminal, api, _):
+        terminal.enter("Go on.")
+        terminal.wait_for("another plugin answers in lcc's place")
+        terminal.enter("And on.")
+        terminal.wait_for("Second.")
+        held = len(api.of("main")[-1].body["messages"])
+        threading.Event().wait(PAST_LIFE)
+        terminal.enter("And again.")
+        terminal.wait_for("Third.")
+        assert len(api.of("main")[-1].body["messages"]) == held + 2
+        assert not api.of("summary")
+
+
+def test_an_older_client_has_none_of_it(older_client: Path, lab: Lab) -> None:
+    """In its terminal nothing is compacted by itself and nothing is said about it; `/lcc` answers without a model."""
+    lab.env["LCC_CACHE_LIFE_S"] = "1"
+    with resting(older_client, lab, replies("First.", "Second."), BIG) as (terminal, api, _):
+        terminal.enter("Go on.")
+        terminal.wait_for("First.")
+        threading.Event().wait(PAST_LIFE)
+        terminal.enter("And on.")
+        terminal.wait_for("Second.")
+        assert removed(api) == []
+        terminal.type("/lcc")
+        terminal.wait_for("/lcc:lcc")
+        terminal.press("Enter")
+        screen = terminal.wait_for("- can go now: ")
+        assert "lcc: " not in screen.replace("/lcc:lcc", "")
+        assert api.kinds() == "main main"
