@@ -20,8 +20,8 @@ from typing import Literal
 
 import orjson
 
+from lcc.client_folders import config_folder
 from lcc.config import Config, ConfigError, config_file, load_config, state_folder
-from lcc.folders import home_folder
 from lcc.private_files import read_or_none
 
 State = Literal["ok", "note", "problem"]
@@ -212,8 +212,7 @@ def _client(env: Mapping[str, str], run: Run) -> Check:
 
 
 def _plugin(env: Mapping[str, str]) -> Check:
-    named = env.get("CLAUDE_CONFIG_DIR")
-    base = Path(named) if named else home_folder(env) / ".claude"
+    base = config_folder(env)
     installed = _read_object(base / "plugins" / "installed_plugins.json").get("plugins")
     found = [key for key in installed if key.startswith("lcc@")] if isinstance(installed, dict) else []
     if not found:

@@ -59,9 +59,9 @@ def named_session(name: str) -> str:
     """
     if not _SESSION_ID.fullmatch(name) or os.path.lexists(name):
         return name
-    from lcc.sessions.listing import config_folder
+    from lcc.client_folders import project_folders
 
-    found = sorted((config_folder(os.environ) / "projects").glob(f"*/{name}.jsonl"))
+    found = [path for folder in project_folders(os.environ) if (path := folder / f"{name}.jsonl").is_file()]
     if not found:
         raise InputError(f"{name}: neither a file nor the id of a session of Claude Code; see lcc sessions")
     if len(found) > 1:

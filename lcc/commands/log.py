@@ -149,11 +149,11 @@ def _print_summary(found: Summary, path: Path, on: bool) -> None:
 
 def _spent(*, everywhere: bool) -> list[Spent]:
     """The sessions of this folder, or of all, that went on after a compaction."""
+    from lcc.client_folders import folders_of, project_folders
     from lcc.commands.progress import progress
-    from lcc.sessions.listing import project_folder
-    from lcc.sessions.spent import compacted_sessions, session_folders
+    from lcc.sessions.spent import compacted_sessions
 
-    folders = session_folders(os.environ) if everywhere else [project_folder(Path.cwd(), os.environ)]
+    folders = project_folders(os.environ) if everywhere else folders_of(Path.cwd(), os.environ)
     found = []
     with progress("reading sessions") as shown:
         for number, folder in enumerate(folders, 1):

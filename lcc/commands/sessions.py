@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from lcc.sessions.listing import Session
 
 
+NO_SESSIONS = "Claude Code has no sessions of this folder, of one below it, or of one above it in your home"
+
+
 @takes_options("rules_mode", "preserve_recent", rules_mode=table(LiveOptions)["rules_mode"].default)
 def sessions(
     given: Given,
@@ -36,19 +39,19 @@ def sessions(
     conversation can still reach (not rewound, summarised or damaged); context is what the API counted at the last
     request, system prompt and tools included.
     """
-    from lcc.sessions.listing import look_at, project_folder, session_files
+    from lcc.client_folders import folders_of
+    from lcc.sessions.listing import look_at, session_files
 
     folder = Path(os.path.abspath(project or "."))
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder")
     options = given.options(provider="rules")
-    kept = project_folder(folder, os.environ)
     try:
-        files = session_files(kept)
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{folder}: Claude Code has no sessions of this project ({kept})") from None
+        files = session_files(folders_of(folder, os.environ))
     except OSError as error:
-        raise WriteError(f"{kept}: {error.strerror}") from None
+        raise WriteError(f"{error.filename}: {error.strerror}") from None
+    if not files:
+        raise InputError(f"{folder}: {NO_SESSIONS}")
     now = time.time()
     found = []
     asked = files[:limit] if limit else files
@@ -60,10 +63,10 @@ def sessions(
     if as_json:
         _print_json(found, len(files))
     else:
-        _print(found, len(files), options.rules_mode)
+        _print(found, len(files), options.rules_mode, folder)
 
 
-def _print(found: list[Session], total: int, mode: str) -> None:
+def _print(found: list[Session], total: int, mode: str, folder: Path) -> None:
     from lcc.commands.text import cell, console, count, table
 
     out = console(sys.stdout)
@@ -84,20 +87,34 @@ def _print(found: list[Session], total: int, mode: str) -> None:
         if each.frees is not None and each.tokens:
             freed = f"{count(each.frees)} ({100 * each.frees / each.tokens:.0f} %)"
         reached = f"{100 * each.reached / each.size:.0f} %" if each.reached is not None and each.size else "-"
-        rows.append((each.id, when, f"{each.size / 1e6:.1f}", reached, *numbers, freed, cell(_said(each)[:120])))
+        rows.append(
+            (each.id, when, f"{each.size / 1e6:.1f}", reached, *numbers, freed, cell(_said(each, folder)[:120]))
+        )
     spare = ("MB", "reached", "messages", "context", "tokens", "last change", "", f"{mode} frees")
     out.print(table(heads, rows, indent=0, spare=spare))  # type: ignore[arg-type]
     if len(found) < total:
         out.print(f"and {total - len(found)} older ones; --limit 0 lists all")
 
 
-def _said(session: Session) -> str:
-    """What there is to say of a session in words: why it cannot be read, or who uses it, its damage, its title."""
+def _said(session: Session, folder: Path) -> str:
+    """What there is to say of a session in words: why it cannot be read, or who uses it, where it began, its damage,
+    its title."""
     if session.problem:
         return session.problem
     use = f"in use ({session.live}) " if session.live else ""
     lines = "1 damaged line; " if session.damaged == 1 else f"{session.damaged} damaged lines; "
-    return use + (lines if session.damaged else "") + session.title
+    elsewhere = f"in {_from(folder, session.folder)}: " if _is_elsewhere(session.folder, folder) else ""
+    return use + elsewhere + (lines if session.damaged else "") + session.title
+
+
+def _is_elsewhere(began: str | None, folder: Path) -> bool:
+    return began is not None and os.path.realpath(began) != os.path.realpath(folder)
+
+
+def _from(folder: Path, began: str | None) -> str:
+    """Where a session began, as it is seen from ``folder``."""
+    inner = os.path.relpath(os.path.realpath(began or ""), os.path.realpath(folder))
+    return str(began) if inner.startswith("..") else inner
 
 
 def _print_json(found: list[Session], total: int) -> None:
@@ -111,6 +128,7 @@ def _print_json(found: list[Session], total: int) -> None:
             "modified_at": datetime.fromtimestamp(each.modified).astimezone().isoformat(timespec="seconds"),
             "in_use": each.live,
             "title": each.title,
+            "folder": each.folder,
             "messages": each.messages,
             "reached_bytes": each.reached,
             "damaged_lines": each.damaged,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from datetime import datetime
@@ -115,7 +116,8 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Read objects and check their sha256. Exit 1 when one is damaged or a note's object is missing."""
-    from lcc.stash import default_session_folders, missing_objects, pack_files, pack_problem
+    from lcc.client_folders import session_holders
+    from lcc.stash import missing_objects, pack_files, pack_problem
 
     stash = _stash()
     problems: list[str] = []
@@ -133,7 +135,7 @@ def verify(
         if not object_ids:
             shown.doing = "looking for notes in session files"
             try:
-                missing = missing_objects(stash, default_session_folders())
+                missing = missing_objects(stash, session_holders(os.environ))
             except OSError as error:
                 raise WriteError(f"a session file cannot be read: {error}") from None
         problems += [f"session {session}: its note names {sha[:12]}, which is missing" for session, sha in missing]
@@ -167,14 +169,15 @@ def gc(
     Never collected: what a note in any session file of Claude Code or Codex, or in a file that lcc wrote,
     still names; what was stored in the last day; what a session without a file (any more) named in the last 90 days.
     """
-    from lcc.stash import GcLimits, GcResult, collect, default_session_folders, plan_collection
+    from lcc.client_folders import session_holders
+    from lcc.stash import GcLimits, GcResult, collect, plan_collection
 
     limits = GcLimits(_span(older_than), _bytes(max_size), session)
     stash = _stash()
     result: GcResult | None = None
     try:
         with progress("looking for notes in session files") as shown:
-            plan = plan_collection(stash, limits, default_session_folders(), time.time())
+            plan = plan_collection(stash, limits, session_holders(os.environ), time.time())
             if apply and (plan.remove or plan.leftovers):
                 shown.doing = f"removing {len(plan.remove):,} objects"
                 result = collect(stash, plan)

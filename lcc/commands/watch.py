@@ -67,15 +67,16 @@ def watch(
 
 
 def _newest(folder: Path) -> Path:
-    from lcc.sessions.listing import project_folder, session_files
+    from lcc.client_folders import folders_of
+    from lcc.commands.sessions import NO_SESSIONS
+    from lcc.sessions.listing import session_files
 
-    kept = project_folder(folder, os.environ)
     try:
-        files = session_files(kept)
+        files = session_files(folders_of(folder, os.environ))
     except OSError:
         files = []
     if not files:
-        raise InputError(f"{folder}: Claude Code has no sessions of this folder ({kept}); name a session file")
+        raise InputError(f"{folder}: {NO_SESSIONS}; name a session file")
     return files[0]
 
 

@@ -7,9 +7,7 @@ what is found is what was there at that moment.
 from __future__ import annotations
 
 import os
-import string
-import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +15,6 @@ import orjson
 
 from lcc.compaction.compact import compact
 from lcc.contract.options import PassOptions
-from lcc.folders import home_folder
 from lcc.private_files import read_bounded
 from lcc.relevance.ports import Ports
 from lcc.sessions.fork import whole_lines, why_live
@@ -26,8 +23,6 @@ from lcc.transcript import Json, Transcript, TranscriptError, read_transcript
 from lcc.transcript.formats.claude import CLAUDE_CODE
 
 MAX_SESSION_BYTES = 512 * 1024 * 1024
-_LONGEST_FOLDER = 200
-_DIGITS = string.digits + string.ascii_lowercase
 _TITLE_CHARS = 200
 
 
@@ -44,6 +39,8 @@ class Session:
     """Why a client may be using it; None when nothing says so."""
     title: str = ""
     """The user's first words."""
+    folder: str | None = None
+    """Where it began."""
     messages: int | None = None
     reached: int | None = None
     """Bytes of the lines that the conversation can still reach: not rewound, not summarised, not damaged."""
@@ -58,48 +55,14 @@ class Session:
     problem: str | None = None
 
 
-def config_folder(env: Mapping[str, str]) -> Path:
-    """Where Claude Code keeps its files: ``$CLAUDE_CONFIG_DIR``, else ``~/.claude``."""
-    named = env.get("CLAUDE_CONFIG_DIR")
-    return Path(named) if named else home_folder(env) / ".claude"
-
-
-def project_folder(project: Path, env: Mapping[str, str]) -> Path:
-    """The folder that holds the sessions of ``project``, which the client names by the path."""
-    return config_folder(env) / "projects" / folder_name(str(project))
-
-
-def folder_name(path: str) -> str:
-    """The client's name for a project's folder: its path, with ``-`` for each UTF-16 unit but ASCII letters and digits.
-
-    A name of over 200 characters is cut there, and a hash of the whole path in base 36 stands behind it.
-    """
-    encoded = path.encode("utf-16-le", "surrogatepass")
-    units = [unit for (unit,) in struct.iter_unpack("<H", encoded)]
-    name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
-    return name if len(name) <= _LONGEST_FOLDER else f"{name[:_LONGEST_FOLDER]}-{_hash_of(units)}"
-
-
-def _hash_of(units: Iterable[int]) -> str:
-    """The client's hash of a string: 31 times what was before, as a 32-bit number, without its sign."""
-    found = 0
-    for unit in units:
-        found = (found * 31 + unit) & 0xFFFFFFFF
-    rest = abs(found - (1 << 32) if found >> 31 else found)
-    digits = ""
-    while rest or not digits:
-        rest, digit = divmod(rest, 36)
-        digits = _DIGITS[digit] + digits
-    return digits
-
-
-def session_files(folder: Path) -> list[Path]:
-    """The session files in ``folder``, the newest first. Raises ``OSError``."""
+def session_files(folders: Iterable[Path]) -> list[Path]:
+    """The session files in ``folders``, the newest first. Raises ``OSError``."""
     found: list[tuple[float, Path]] = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(".jsonl") and not entry.name.startswith("agent-") and entry.is_file():
-                found.append((-entry.stat().st_mtime, Path(entry.path)))
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".jsonl") and not entry.name.startswith("agent-") and entry.is_file():
+                    found.append((-entry.stat().st_mtime, Path(entry.path)))
     return [path for _, path in sorted(found)]
 
 
@@ -123,6 +86,7 @@ def look_at(path: Path, options: PassOptions, now: float) -> Session:
     return replace(
         session,
         title=_title(transcript),
+        folder=transcript.cwd,
         messages=len(transcript.messages),
         reached=_reached_bytes(transcript),
         damaged=transcript.damaged,

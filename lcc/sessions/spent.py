@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from lcc.client_folders import project_folders
 from lcc.private_files import read_bounded
-from lcc.sessions.listing import MAX_SESSION_BYTES, config_folder, session_files
+from lcc.sessions.listing import MAX_SESSION_BYTES, session_files
 from lcc.tokens.requests import Spending, spending_of
 from lcc.tokens.savings import Savings, savings
 
@@ -90,25 +91,17 @@ def savings_of(session: str | None, env: Mapping[str, str]) -> Savings | None:
     """The sums of the session with that id, where Claude Code has its file; None for one that cannot be read."""
     if session is None or not _ID.fullmatch(session):
         return None
-    for folder in session_folders(env):
+    for folder in project_folders(env):
         with contextlib.suppress(OSError):
             return read_savings(folder / f"{session}.jsonl")
     return None
-
-
-def session_folders(env: Mapping[str, str]) -> list[Path]:
-    """The folders in which Claude Code keeps the sessions of each project; none where it has none."""
-    try:
-        return sorted(path for path in (config_folder(env) / "projects").iterdir() if path.is_dir())
-    except OSError:
-        return []
 
 
 def compacted_sessions(folders: Iterable[Path]) -> Iterator[Spent]:
     """The sessions in ``folders`` that went on after a compaction that left notes; unreadable ones are left out."""
     for folder in folders:
         try:
-            files = session_files(folder)
+            files = session_files([folder])
         except OSError:
             continue
         for path in files:

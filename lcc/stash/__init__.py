@@ -26,7 +26,6 @@ from lcc.stash.gc import (
     GcPlan,
     GcResult,
     collect,
-    default_session_folders,
     missing_objects,
     plan_collection,
 )
@@ -60,7 +59,6 @@ __all__ = [
     "all_references",
     "bytes_of_text",
     "collect",
-    "default_session_folders",
     "missing_objects",
     "pack_files",
     "pack_problem",

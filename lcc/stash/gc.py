@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lcc.client_folders import CLIENTS
 from lcc.private_files import open_regular
 from lcc.stash.folder import locked
 from lcc.stash.objects import MIN_ID_LENGTH, places_in, read_stored, write_pack
@@ -34,17 +35,6 @@ DAY = 86400.0
 EMIT_SECONDS = DAY
 PATHLESS_SECONDS = 90 * DAY
 GC_LOCK_SECONDS = 30.0
-_CLIENTS = (
-    ("CLAUDE_CONFIG_DIR", ".claude", ("projects",), re.compile(r"(/.*)/projects/-[^/]*/.+\.jsonl", re.DOTALL)),
-    (
-        "CODEX_HOME",
-        ".codex",
-        ("sessions", "archived_sessions"),
-        re.compile(r"(/.*)/(?:sessions/\d+/\d+/\d+|archived_sessions)/rollout-[^/]*\.jsonl", re.DOTALL),
-    ),
-)
-"""The variable that names a client's folder, its usual name in the home folder, what in it holds sessions, and a
-session's path."""
 _CHUNK = 4 * 1024 * 1024
 _NAMED = re.compile(rb"lcc recall ([0-9a-f]{12,64})")
 _LEFTOVER = re.compile(r"\.(?:\d+-\d+-\d+(?:\.pack\.[0-9a-f]{16})?|[0-9a-f]{32}\.(?:\d+|[0-9a-f]{16}))\.tmp")
@@ -96,25 +86,6 @@ class GcResult:
     removed: int
     removed_bytes: int
     spared: int
-
-
-def default_session_folders() -> tuple[Path, ...]:
-    """Where Claude Code and Codex keep their session files on this machine, for every profile of this user.
-
-    A profile is a folder that ``CLAUDE_CONFIG_DIR`` or ``CODEX_HOME`` names, in this shell or in another one: those
-    of the usual names (``~/.claude``, ``~/.claude-work``) are found. Others show by the sessions that they stashed.
-    """
-    return tuple(
-        profile / name
-        for variable, usual, names, _ in _CLIENTS
-        for profile in _profiles(os.environ.get(variable), usual)
-        for name in names
-    )
-
-
-def _profiles(named: str | None, usual: str) -> list[Path]:
-    found = [Path(named)] if named else []
-    return found + [path for path in sorted(Path.home().glob(f"{usual}*")) if path.is_dir()]
 
 
 def plan_collection(stash: Stash, limits: GcLimits, session_folders: Sequence[Path], now: float) -> GcPlan:
@@ -232,10 +203,10 @@ def _session_files(references: Sequence[References], folders: Iterable[Path]) ->
 def _folders_of(sources: Iterable[str]) -> Iterator[Path]:
     """The folders of sessions of each profile that a source belongs to."""
     for source in sources:
-        for _, _, names, session in _CLIENTS:
-            profile = session.fullmatch(source)
+        for client in CLIENTS:
+            profile = client.session.fullmatch(source)
             if profile is not None:
-                yield from (Path(profile[1], name) for name in names)
+                yield from (Path(profile[1], name) for name in client.holders)
 
 
 def _files_below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:

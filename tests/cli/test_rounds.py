@@ -11,11 +11,11 @@ from cli.cli_world import World
 from cli.rounds_session import FREED, SESSION, cost_by_hand, saved_by_hand, write_session
 from cli.test_narrow import on_a_terminal
 
+from lcc.client_folders import folder_name
 from lcc.commands.rounds_text import rounds_lines
 from lcc.commands.watch import layout
 from lcc.contract.options import PassOptions
 from lcc.log.recalls import Recall, note_recall, recalls_path
-from lcc.sessions.listing import folder_name
 from lcc.sessions.spent import read_savings
 from lcc.sessions.watch import Watched
 from lcc.tokens.requests import Boundary, Request, Spending

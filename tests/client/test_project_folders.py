@@ -9,7 +9,8 @@ import pytest
 from client.claude_process import Claude, Lab
 from client.messages_api import Reply, Script, say, serve
 
-from lcc.sessions.listing import folder_name, project_folder, session_files
+from lcc.client_folders import folder_name, folders_of
+from lcc.sessions.listing import session_files
 
 pytestmark = pytest.mark.client
 
@@ -39,5 +40,5 @@ def test_the_folder_is_the_clients(current_client: Path, lab: Lab, name: str) ->
     (made,) = (named.home / ".claude" / "projects").iterdir()
 
     assert made.name == folder_name(str(named.project))
-    found = session_files(project_folder(named.project, {"HOME": str(named.home)}))
+    found = session_files(folders_of(named.project, {"HOME": str(named.home)}))
     assert [path.stem for path in found] == [session]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from stash.tampering import age_packs, age_references, damage, lose, place_of
 
+from lcc.client_folders import session_holders
 from lcc.contract.notes import stash_note
 from lcc.stash import (
     DamagedObjectError,
@@ -17,7 +18,6 @@ from lcc.stash import (
     Stored,
     UnknownObjectError,
     collect,
-    default_session_folders,
     plan_collection,
 )
 from lcc.stash.gc import DAY, named_in_file
@@ -205,7 +205,7 @@ def test_every_profile_of_the_clients_is_searched(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / "elsewhere"))
-    assert gc(stash, sessions=default_session_folders()) == {gone}
+    assert gc(stash, sessions=session_holders(os.environ)) == {gone}
 
 
 @pytest.mark.parametrize(
