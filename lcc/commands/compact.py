@@ -226,6 +226,7 @@ class _Files:
             return
         if self.asked.fork and not self.nothing_to_fork:
             self.asked.fork.take_over_notes(transcript)
+            self.asked.fork.take_over_agents()
         if self.report:
             self.report.commit()
         if self.output and not self.nothing_to_fork:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lcc.commands.files import STREAM, InputError
+from lcc.commands.files import STREAM, InputError, WriteError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class Fork:
     """A fork to be made: the session's bytes as they were read, and the new file's name, which is its id."""
 
+    source: Path
     path: Path
     session_id: str
     raw: bytes = field(repr=False)
@@ -47,6 +48,15 @@ class Fork:
                 with contextlib.suppress(StashError):
                     stash.reference([stash.resolve(note_id)])
 
+    def take_over_agents(self) -> None:
+        """Give the fork the files of the session's sub-agents. Raises ``WriteError``: it is not whole without them."""
+        from lcc.sessions.fork import copy_agents
+
+        try:
+            copy_agents(self.source, self.path)
+        except OSError as error:
+            raise WriteError(f"--fork: {error.filename}: {error.strerror}: a sub-agent's file was not copied") from None
+
     def said(self) -> list[str]:
         """What to tell a person: how to go on in the fork."""
         return [f"  forked to {self.path}", f"  go on in it with: claude --resume {self.session_id}"]
@@ -70,4 +80,4 @@ def open_fork(source: str, snapshot: bool) -> Fork:
     except (OSError, ValueError) as error:
         raise InputError(f"{source}: {error}") from None
     session_id = new_session_id()
-    return Fork(path.resolve().parent / f"{session_id}.jsonl", session_id, raw)
+    return Fork(path.resolve(), path.resolve().parent / f"{session_id}.jsonl", session_id, raw)

@@ -19,7 +19,7 @@ from pathlib import Path
 import orjson
 
 from lcc.contract.notes import find_note
-from lcc.private_files import open_regular, read_all, read_bounded
+from lcc.private_files import open_regular, read_all, read_bounded, write_private
 from lcc.transcript import Json, Message, Transcript, TranscriptError, read_transcript
 from lcc.transcript.formats.claude import CLAUDE_CODE
 from lcc.transcript.formats.claude.entry import Entry
@@ -34,6 +34,9 @@ MAX_BYTES = 1 << 30
 _REGISTER_BYTES = 64 * 1024
 _LINKS = ("logicalParentUuid", "sourceToolAssistantUUID")
 _SECOND_COPY = "toolUseResult"
+_NEWEST = ("custom-title", "ai-title", "tag", "agent-name", "agent-color")
+_SHOWN = "content-replacement"
+_CARRIED = re.compile("|".join((*_NEWEST, _SHOWN)).encode())
 
 
 class ForkError(ValueError):
@@ -64,9 +67,53 @@ def fork_bytes(compacted: bytes, changed: Collection[str], session_id: str) -> b
         _row(compacted, transcript.documents[entry.document], renamed, parent, session_id, entry.document in shorten)
         for entry, parent in _with_parents(lines, renamed)
     ]
-    forked = b"".join(row + b"\n" for row in rows)
+    forked = b"".join(row + b"\n" for row in [*rows, *carried_rows(transcript, changed, session_id)])
     _check_same(transcript, read_transcript(forked, format=CLAUDE_CODE))
     return forked
+
+
+def carried_rows(transcript: Transcript, changed: Collection[str], session_id: str) -> list[bytes]:
+    """What the client itself takes into a branch of a session: its newest title and names, and what it shows in place
+    of results that it has put into files (`content-replacement`), but for the calls ``changed``, which hold notes now.
+    """
+    raw = transcript.raw or b""
+    newest: dict[str, dict[str, Json]] = {}
+    shown: list[Json] = []
+    for start, end in transcript.documents:
+        if not _CARRIED.search(raw, start, end):
+            continue
+        try:
+            value = orjson.loads(raw[start:end])
+        except orjson.JSONDecodeError:
+            continue
+        kind = value.get("type") if isinstance(value, dict) else None
+        if kind in _NEWEST:
+            newest[kind] = value
+        elif kind == _SHOWN and not value.get("agentId") and isinstance(value.get("replacements"), list):
+            shown += [each for each in value["replacements"] if not _is_of(each, changed)]
+    rows: list[dict[str, Json]] = [{**value, "sessionId": session_id} for value in newest.values()]
+    if shown:
+        rows.insert(0, {"type": _SHOWN, "sessionId": session_id, "replacements": shown})
+    return [orjson.dumps(value) for value in rows]
+
+
+def _is_of(replacement: Json, calls: Collection[str]) -> bool:
+    return isinstance(replacement, dict) and replacement.get("toolUseId") in calls
+
+
+def copy_agents(source: Path, fork: Path) -> None:
+    """Give the ``fork`` of a session file ``source`` copies of its sub-agents' files: the client writes on in them.
+
+    Raises ``OSError`` where one cannot be read or written.
+    """
+    folder = source.with_suffix("") / "subagents"
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = Path(base, name)
+            if path.is_file() and not path.is_symlink():
+                target = fork.with_suffix("") / "subagents" / path.relative_to(folder)
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_private(target, read_bounded(path, MAX_BYTES))
 
 
 def note_ids(messages: Sequence[Message]) -> list[str]:

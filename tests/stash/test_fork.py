@@ -15,7 +15,16 @@ import programs
 import pytest
 from making import SESSIONS, jsonl
 
-from lcc.sessions.fork import ForkError, fork_bytes, new_session_id, note_ids, read_session, whole_lines, why_live
+from lcc.sessions.fork import (
+    ForkError,
+    copy_agents,
+    fork_bytes,
+    new_session_id,
+    note_ids,
+    read_session,
+    whole_lines,
+    why_live,
+)
 from lcc.transcript import Edits, messages_to_payload, read_transcript, render
 
 ID = "11111111-2222-4333-8444-555555555555"
@@ -127,6 +136,47 @@ def test_parallel_calls_keep_their_branches_and_their_order() -> None:
     forked = fork_bytes(raw, set(), ID)
     assert messages_to_payload(read_transcript(forked).messages) == messages_to_payload(read_transcript(raw).messages)
     assert len(parsed(forked)) == 6
+
+
+def test_title_and_shown_replacements_go_along() -> None:
+    """The newest of each kind under the new id; what the client shows for a changed call does not hide its note."""
+    shown = [{"kind": "tool-result", "toolUseId": call, "replacement": "a preview"} for call in ("t1", "t9")]
+    rows: list[Row] = [
+        {"type": "custom-title", "customTitle": "old", "sessionId": "old"},
+        *SIMPLE[:3],
+        {"type": "content-replacement", "sessionId": "old", "replacements": shown},
+        {"type": "content-replacement", "sessionId": "old", "agentId": "a1", "replacements": shown},
+        {"type": "ai-title", "aiTitle": "by itself", "sessionId": "old"},
+        *SIMPLE[3:],
+        {"type": "custom-title", "customTitle": "the \u00fc title", "sessionId": "old"},
+        {"type": "last-prompt", "lastPrompt": "no", "sessionId": "old"},
+    ]
+    source = jsonl(*rows)
+    behind = parsed(fork_bytes(source, {"t1"}, ID))[len(SIMPLE) :]
+    assert behind == [
+        {"type": "content-replacement", "sessionId": ID, "replacements": shown[1:]},
+        {"type": "custom-title", "customTitle": "the \u00fc title", "sessionId": ID},
+        {"type": "ai-title", "aiTitle": "by itself", "sessionId": ID},
+    ]
+    again = fork_bytes(fork_bytes(source, (), ID), (), new_session_id())
+    assert len(parsed(again)) == len(SIMPLE) + 3
+
+
+def test_sub_agents_files_are_copied(tmp_path: Path) -> None:
+    """Those in folders too; links and pipes are not followed; the source stays as it is."""
+    source, fork = tmp_path / "old.jsonl", tmp_path / f"{ID}.jsonl"
+    inner = tmp_path / "old" / "subagents" / "workflow"
+    inner.mkdir(parents=True)
+    (inner.parent / "agent-1.jsonl").write_bytes(b"one\n")
+    (inner / "agent-2.jsonl").write_bytes(b"two\n")
+    (inner / "agent-3.jsonl").symlink_to("/etc/hostname")
+    os.mkfifo(inner / "agent-4.jsonl")
+    copy_agents(source, fork)
+    made = tmp_path / ID
+    found = {str(path.relative_to(made)): path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    assert found == {"subagents/agent-1.jsonl": b"one\n", "subagents/workflow/agent-2.jsonl": b"two\n"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in made.rglob("*"))
+    copy_agents(tmp_path / "none.jsonl", fork)
 
 
 def test_two_objects_on_a_line_and_a_damaged_line_become_lines_of_their_own() -> None:
