@@ -1,8 +1,9 @@
-"""Images in old results: each becomes a text block with a stash note, its bytes kept as an image.
+"""Images and PDFs in old results: each becomes a text block with a stash note, its bytes kept as they are.
 
 The pass decides about texts; images stand beside them in a result's content, and are sent again with every
-request. This works on the bytes of a rendered session (Claude Code's and the Messages API's) and changes
-nothing but those parts. An image is touched only when its block can be rebuilt from its bytes exactly.
+request. A PDF that was read is treated as an image is. This works on the bytes of a rendered session (Claude
+Code's and the Messages API's) and changes nothing but those parts. An image is touched only when its block can be
+rebuilt from its bytes exactly.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import orjson
 from lcc.contract.notes import find_note, stash_note
 from lcc.contract.reasons import STASH_WRITE_FAILED
 from lcc.contract.report import Report
-from lcc.recovery.recall import image_type
+from lcc.recovery.recall import image_type, media_type
 from lcc.stash import Stash, StashError, Stored
 from lcc.transcript import Format, Json, Path, Transcript, read_transcript
 from lcc.transcript.edit import encode_value
@@ -68,7 +69,7 @@ def stash_images(transcript: Transcript, stash: Stash | None, kept: Collection[s
     do images that cannot be stored. With ``stash`` None nothing is written.
     """
     form, raw = transcript.format, transcript.raw or b""
-    if b'image"' not in raw:
+    if b'image"' not in raw and b'"document"' not in raw:
         return Images(form)
     until = len(transcript.messages) - _RECENT_MESSAGES
     found: list[tuple[_Part, bytes]] = []
@@ -124,7 +125,7 @@ def restore_images(content: bytes, stash: Stash) -> tuple[bytes, int, list[tuple
         except (StashError, OSError) as error:
             problems.append((note.text, str(error)))
             continue
-        if image_type(image):
+        if media_type(image):
             edits.append((part.path, orjson.dumps(_image_part(form, image))))
     return splice_values(transcript, edits), len(edits), problems
 
@@ -151,11 +152,11 @@ def _image_of(form: Format, part: Mapping[str, Json]) -> bytes | None:
     except (binascii.Error, ValueError):
         return None
     # Compared as written: the order of the members counts too.
-    return image if image_type(image) and orjson.dumps(_image_part(form, image)) == orjson.dumps(part) else None
+    return image if media_type(image) and orjson.dumps(_image_part(form, image)) == orjson.dumps(part) else None
 
 
 def _image_part(form: Format, image: bytes) -> dict[str, Json]:
-    return form.image_part(f"image/{image_type(image)}", base64.b64encode(image).decode())
+    return form.image_part(media_type(image) or "", base64.b64encode(image).decode())
 
 
 def _tokens(image: bytes) -> int:

@@ -90,6 +90,14 @@ def image_type(content: bytes) -> str | None:
     return next((name for signature, name in _SIGNATURES if content.startswith(signature)), None)
 
 
+def media_type(content: bytes) -> str | None:
+    """The type of what a client shows beside text, an image or a PDF, by its first bytes; None for anything else."""
+    image = image_type(content)
+    if image:
+        return f"image/{image}"
+    return "application/pdf" if content.startswith(b"%PDF-") else None
+
+
 def parse_lines(written: str) -> tuple[int, int | None]:
     """``a-b``, ``a-`` or ``a`` as first and last line. Raises ``RecallError``."""
     match = _LINES.fullmatch(written.strip())

@@ -21,7 +21,7 @@ from lcc.contract.notes import Note, find_note
 from lcc.contract.reasons import Reason
 from lcc.contract.record import Removed
 from lcc.contract.report import Report
-from lcc.recovery.recall import image_type
+from lcc.recovery.recall import media_type
 from lcc.relevance.evidence.disk import read_file
 from lcc.relevance.reading.calls import file_read_of, writes_codex_header
 from lcc.relevance.reading.headers import header_length
@@ -121,7 +121,7 @@ def restore(
             raise RestoreError(f"the result of {text_id} was trimmed (lossy or a judge), and its rest is nowhere")
         notes = dict.fromkeys(note for result in results if (note := find_note(result.text)) is not None)
         for note in notes:
-            if note.kind == "stash" and work.is_image(note):
+            if note.kind == "stash" and text_id not in work.removed and work.is_image(note):
                 continue  # no text went; the image is put back into its block by `restore_images`
             if removed is not None and text_id not in removed:
                 left.add(text_id)
@@ -223,9 +223,9 @@ class _Restoring:
             raise _CannotFollowError(f"it is a command's output: run {note.target} again to see it as it is now")
 
     def is_image(self, note: Note) -> bool:
-        """Whether a stash note stands for an image."""
+        """Whether a stash note stands for an image or a document."""
         try:
-            return image_type(self.stash.get(note.target or "")) is not None
+            return media_type(self.stash.get(note.target or "")) is not None
         except (StashError, OSError):
             return False
 

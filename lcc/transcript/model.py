@@ -272,10 +272,10 @@ class Format(Protocol):
         """The parts of a result whose content is a list of them, each with its path; none for any other result."""
 
     def image_data(self, part: Mapping[str, Json]) -> str | None:
-        """The base64 text of the image that a result's part holds; None for any other part."""
+        """The base64 text of the image or document that a result's part holds; None for any other part."""
 
     def image_part(self, media_type: str, data: str) -> dict[str, Json]:
-        """The part that the client writes for an image: ``media_type`` as ``image/png``, ``data`` in base64."""
+        """The part that the client writes for an image or a PDF: ``media_type`` as ``image/png``, base64 ``data``."""
 
     def text_part(self, text: str) -> dict[str, Json]:
         """The part that the client writes for a text."""

@@ -16,6 +16,7 @@ from lcc.compaction.compact import compact
 from lcc.compaction.images import restore_images, stash_images
 from lcc.contract.options import PassOptions
 from lcc.recovery.recall import recall
+from lcc.recovery.restore import removed_by, restore, restored_bytes
 from lcc.relevance.ports import Ports
 from lcc.sessions.fork import fork_bytes, new_session_id
 from lcc.stash import Stash
@@ -41,6 +42,14 @@ PICTURE = png(900, 750)
 def image(content: bytes = PICTURE, kind: str = "image/png") -> Row:
     data = base64.b64encode(content).decode()
     return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+
+
+PDF = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n" + b"1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n" * 200 + b"%%EOF\n"
+
+
+def document(content: bytes = PDF) -> Row:
+    """What a Read of a PDF shows beside a line of text."""
+    return {**image(content, "application/pdf"), "type": "document"}
 
 
 def session(*contents: Any, later: int = 40, flag: bool | None = None) -> bytes:
@@ -114,6 +123,42 @@ def test_what_could_not_be_rebuilt_exactly_is_not_touched(stash: Stash, content:
     """Other forms of the block, other data, no image at all."""
     raw = session(content)
     assert Made(raw, stash, 6).content == raw
+
+
+def test_a_pdf_becomes_a_note_and_comes_back_byte_for_byte(stash: Stash) -> None:
+    """The document goes, the line that names the file stays; recall gives the bytes."""
+    raw = session([text("PDF file read: /w/a.pdf (9 KB)"), document()])
+    made = Made(raw, stash)
+    assert made.stashed == 1
+    line, note = json.loads(made.content.splitlines()[2])["message"]["content"][0]["content"]
+    assert line == text("PDF file read: /w/a.pdf (9 KB)")
+    assert note["text"].startswith("[removed: ")
+    back, count, problems = restore_images(made.content, stash)
+    assert (back, count, problems) == (raw, 1, [])
+    found = recall(stash, note["text"][-13:-1])
+    assert (found.content, found.text) == (PDF, None)
+
+
+def test_a_text_that_begins_as_a_pdf_is_a_text(stash: Stash, tmp_path: Path) -> None:
+    """What a command printed of one is restored into its result, as the report says."""
+    shown = "%PDF-1.7\n" + "1 0 obj<</Type/Catalog>>endobj\n" * 200
+    made = SessionFile()
+    made.user("look")
+    made.assistant(use("t0", "Bash", command="make pdf"))
+    made.result("t0", shown)
+    made.talk(40)
+    raw = made.raw()
+    done = compact(
+        read_transcript(raw),
+        PassOptions(provider="rules", rules_mode="stashed"),
+        Ports(stash_folder=stash.folder, can_recall=True),
+    )
+    assert shown[:40].encode() not in (done.content or b"")
+    removed = removed_by([done.report])
+    transcript = read_transcript(done.content or b"")
+    found = restore(transcript, removed, stash)
+    assert found.failures == ()
+    assert restored_bytes(transcript, found.edits, removed) == raw
 
 
 def test_images_that_are_written_otherwise_are_not_touched(stash: Stash) -> None:

@@ -121,15 +121,16 @@ def _message(message: Json, path: Path, index: int, ids: CallIds) -> Message:
 
 
 def image_data(part: Mapping[str, Json]) -> str | None:
-    """The base64 text of an image block; None for any other block."""
+    """The base64 text of an image or document block; None for any other block."""
     source = part.get("source")
-    data = source.get("data") if isinstance(source, dict) and part.get("type") == "image" else None
+    data = source.get("data") if isinstance(source, dict) and part.get("type") in ("image", "document") else None
     return data if isinstance(data, str) else None
 
 
 def image_part(media_type: str, data: str) -> dict[str, Json]:
-    """An image block, its members in the order in which clients write them."""
-    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+    """An image block, or for a PDF a document block, its members in the order in which clients write them."""
+    kind = "document" if media_type == "application/pdf" else "image"
+    return {"type": kind, "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
 def text_part(text: str) -> dict[str, Json]:
