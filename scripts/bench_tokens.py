@@ -36,8 +36,9 @@ from lcc.tokens.calibration import Calibration, StepCount, calibrate, checkable,
 from lcc.tokens.counters import VOCABULARY_BUDGET_FACTOR, HeuristicCounter, RunCounter
 from lcc.tokens.counting import TokenCounter
 from lcc.tokens.exact import run_counter
+from lcc.tokens.families import FAMILIES, Family, family_of
 from lcc.tokens.usage import UsageStep, usage_steps
-from lcc.tokens.vocabulary import FAMILIES, RUN, Family, family_of
+from lcc.tokens.vocabulary import RUN
 from lcc.tokens.vocabulary import run_counter as vocabulary_run_counter
 from lcc.transcript.lines import split
 

@@ -28,9 +28,9 @@ from unicodedata import normalize
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lcc.tokens.exact import run_counter
+from lcc.tokens.families import FAMILIES
 from lcc.tokens.letters import END, LETTERS_HEADER, START, classes_of
 from lcc.tokens.scripts import ACCENTS, OTHER
-from lcc.tokens.vocabulary import FAMILIES
 
 LANGUAGES = (
     "de fr es pt it pl cs tr vi id sv nl ro da fi hu ca hr gl sk sl nb eo lt eu et lv ga ms sq nn af bs cy is az uz "

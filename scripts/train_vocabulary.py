@@ -24,7 +24,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from lcc.tokens.vocabulary import END_OF_WORD, FAMILIES, MERGES_HEADER, runs_of
+from lcc.tokens.families import FAMILIES
+from lcc.tokens.vocabulary import END_OF_WORD, MERGES_HEADER, runs_of
 
 SUFFIXES = (".py", ".pyi", ".ts", ".tsx", ".js", ".mjs", ".cjs", ".md", ".rst", ".txt", ".json")
 LARGEST_FILE = 200_000

@@ -21,6 +21,17 @@ def is_loopback(url: str) -> bool:
     return name == "localhost" or name.endswith(".localhost") or (address is not None and address.is_loopback)
 
 
+def is_listening(url: str, seconds: float) -> bool:
+    """Whether somebody takes a connection at a URL's host and port within ``seconds``. Nothing is sent."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((_host(url), port), seconds).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def _host(url: str) -> str:
     """The host as it is compared; empty where there is none."""
     try:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from lcc.contract.decision import Verdict
 from lcc.contract.modes import Provider
 from lcc.contract.reasons import NOT_JUDGED_FAIL_SAFE, Reason
-from lcc.judge.addresses import is_loopback
+from lcc.judge.addresses import is_listening, is_loopback
 from lcc.judge.answers import Reply, probability, unanswered
-from lcc.judge.client import Failure, Stop, SystemOneClient, build_client
+from lcc.judge.attempt import Failure, Stop
 from lcc.judge.dispatch import send_all
 from lcc.judge.plan import Limits, Plan, plan_requests
 from lcc.judge.questions import Batch
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 LONGEST_PASS = 600.0
 """Seconds after which a pass that was given no deadline stops waiting for its judge."""
+
+
+CONNECT_SECONDS = 2.0
+"""Within which a server on this machine takes a connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,8 @@ class Asking:
     """How a judge is asked: by which client (None: one of this pass's own), how many at once, until when."""
 
     limits: Limits
-    counter: TokenCounter
+    counter: Callable[[], TokenCounter] = field(repr=False)
+    """Called once a server is there: a vocabulary takes longer to load than a pass takes."""
     environ: Mapping[str, str] = field(repr=False)
     """Whose keys, addresses and proxies count."""
     goal: str
@@ -89,15 +94,22 @@ def choose_server(
         return Unavailable("jev", tuple(dict.fromkeys((*jev.why, *laya.why))))
     if not is_loopback(laya.endpoint):
         return Unavailable("jev", (*jev.why, f"the Laya server at {laya.host} is not on this machine"))
-    with _Client(asking.client, environ, 1) as client:
-        reachable = SystemOneClient(laya, client, asking.stop()).is_reachable()
-    return laya if reachable else Unavailable("jev", (*jev.why, f"no Laya server answers at {laya.host}"))
+    # Where nothing listens, the HTTP client is not even loaded: that takes longer than the pass.
+    if is_listening(laya.endpoint, CONNECT_SECONDS):
+        from lcc.judge.client import SystemOneClient
+
+        with _Client(asking.client, environ, 1) as client:
+            if SystemOneClient(laya, client, asking.stop()).is_reachable():
+                return laya
+    return Unavailable("jev", (*jev.why, f"no Laya server answers at {laya.host}"))
 
 
 def ask_judge(
     server: Server, transcript: Transcript, asked: Sequence[Pair], pins: Container[str], asking: Asking
 ) -> Judged:
     """Ask ``server`` about the calls ``asked`` (at least one). Raises ``TranscriptFitError``; nothing else."""
+    from lcc.judge.client import SystemOneClient
+
     plan = plan_requests(
         transcript,
         asked,
@@ -105,7 +117,7 @@ def ask_judge(
         goal=asking.goal,
         model=server.model,
         limits=asking.limits,
-        counter=asking.counter,
+        counter=asking.counter(),
     )
     stop = asking.stop()
     with _Client(asking.client, asking.environ, asking.max_workers) as client:
@@ -189,6 +201,8 @@ class _Client:
     """The given client, left open; or a client of this pass's own, closed at the end."""
 
     def __init__(self, given: httpx.Client | None, environ: Mapping[str, str], connections: int) -> None:
+        from lcc.judge.client import build_client
+
         self._own = given is None
         self._client = build_client(environ, connections) if given is None else given
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx
 
 from lcc.judge.answers import MalformedReplyError, Reply, parse_reply
+from lcc.judge.attempt import Failure, Stop
 from lcc.judge.route import ProxyUnreachableError, Route, RouteError
 from lcc.judge.settings import Server
 
@@ -35,38 +35,6 @@ PROBE_TIMEOUT = 2.0
 KEEP_ALIVE = 120.0  # seconds that an idle connection is kept for the next pass
 _LONGEST_MESSAGE = 200  # characters of a server's own words
 _ROUTE_EXISTS = frozenset({200, 400, 401, 403, 405, 411, 415, 422, 429})
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a request got no answer. ``connected`` is False when the server could not be reached at all."""
-
-    text: str
-    refused: bool = False
-    """The server refuses this key: no other request will do better."""
-    connected: bool = True
-    consequence: bool = False
-    """It was given up because of another failure, or of the time."""
-
-
-class Stop:
-    """When to give up: a moment of `time.monotonic`, or a call of ``now``. Safe to use from several threads."""
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
-        self._event = threading.Event()
-
-    def now(self) -> None:
-        self._event.set()
-
-    @property
-    def remaining(self) -> float:
-        """Seconds that are left; 0 when the time is over or the pass was stopped."""
-        return 0.0 if self._event.is_set() else max(0.0, self._deadline - time.monotonic())
-
-    def wait(self, seconds: float) -> bool:
-        """Wait; False when the pass was stopped, or would be over, before the time has passed."""
-        return seconds < self.remaining and not self._event.wait(seconds)
 
 
 def build_client(environ: Mapping[str, str], connections: int = 8) -> httpx.Client:

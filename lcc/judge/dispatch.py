@@ -5,10 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lcc.judge.answers import Reply
-from lcc.judge.client import Failure, Stop, SystemOneClient
+from lcc.judge.attempt import Failure, Stop
+
+if TYPE_CHECKING:
+    from lcc.judge.client import SystemOneClient
 
 FAILURES_IN_A_ROW = 3
 """After so many failed batches with no success between them the rest are not sent: the server is down."""

@@ -7,7 +7,6 @@ expression starts a process, because a bad expression can run for ever and must 
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from typing import NamedTuple
 
@@ -158,6 +157,8 @@ def _matching(lines: list[str], pattern: str) -> list[int]:
 
 
 def _matching_expression(lines: list[str], pattern: str) -> list[int]:
+    import subprocess  # loaded for a search alone
+
     command = [sys.executable, "-I", "-S", "-c", _SEARCH, pattern]
     try:
         found = subprocess.run(

@@ -141,7 +141,7 @@ def decide_judged(
         limits=Limits(
             options.max_state_tokens, options.max_request_tokens, options.batch_calls, options.preserve_recent
         ),
-        counter=budget_counter(options.model),
+        counter=lambda: budget_counter(options.model),
         environ=environ,
         goal=options.question,
         max_workers=options.max_workers,

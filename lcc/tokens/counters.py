@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from functools import lru_cache
 
-from lcc.tokens import exact, vocabulary
+from lcc.tokens import exact
 from lcc.tokens.counting import TokenCounter
 from lcc.tokens.estimate import CHARS_PER_TOKEN_OTHER_TOOL, OLDER_SHARE, TokenCache
-from lcc.tokens.vocabulary import FAMILIES, RUN, Family, FamilyName, family_of
+from lcc.tokens.families import FAMILIES, Family, FamilyName, family_of
 
 HEURISTIC_BUDGET_FACTOR = 1.65
 """What the heuristic is multiplied by for a budget: 99 of 100 texts are then not above it. These three
@@ -47,6 +47,9 @@ class RunCounter:
     def __init__(
         self, count_run: Callable[[str], float], *, method: str, factor: float = 1.0, cache_size: int = 200_000
     ) -> None:
+        from lcc.tokens.vocabulary import RUN  # its expressions take long to compile
+
+        self._runs_in = RUN.findall
         self._runs = _RunCache(count_run)
         self._texts = TokenCache(cache_size)
         self._factor = factor
@@ -64,7 +67,7 @@ class RunCounter:
             self._runs.clear()
         look_up = self._runs.__getitem__
         starts = range(0, len(text), PIECE_CHARS)
-        return sum(sum(map(look_up, RUN.findall(text[start : start + PIECE_CHARS]))) for start in starts)
+        return sum(sum(map(look_up, self._runs_in(text[start : start + PIECE_CHARS]))) for start in starts)
 
 
 class _RunCache(dict[str, float]):
@@ -87,6 +90,8 @@ def _best(name: FamilyName, budget: bool) -> TokenCounter:
     engine, budget_factor = "ctok", EXACT_BUDGET_FACTOR
     if count_run is None:
         engine, budget_factor = "lcc-vocabulary", VOCABULARY_BUDGET_FACTOR
+        from lcc.tokens import vocabulary
+
         try:
             count_run = vocabulary.run_counter(family)
         except (ImportError, OSError):

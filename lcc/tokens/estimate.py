@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from lcc.tokens.vocabulary import family_of
+from lcc.tokens.families import family_of
 
 if TYPE_CHECKING:
     from lcc.tokens.calibration import Calibration

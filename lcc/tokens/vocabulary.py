@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
+from lcc.tokens.families import Family
 from lcc.tokens.letters import load_weights, tokens_of_word
 from lcc.tokens.scripts import ACCENTED, ACCENTS, OTHER, tokens_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-
-FamilyName: TypeAlias = Literal["older", "newer"]
 
 END_OF_WORD = "</w>"
 MERGES_HEADER = "#lcc-merges 1"
@@ -42,40 +40,6 @@ _SPEAKABLE = re.compile("[A-Za-z]?(?:[^aeiouy]{0,3}[aeiouy])+[^aeiouy]{0,3}")
 """A word in small letters with a vowel every few letters: of some language, and not of a key or a hash."""
 CAPITALS = re.compile(r"[A-Z]|[^A-Z]+")
 TABS_APART = re.compile(r"\t+|[^\t]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Models that share a vocabulary. The factors turn our counts of a kind of run into theirs; spaces, line
-    ends, digits and single marks need none (``scripts/bench_tokens.py --rates`` measures them)."""
-
-    name: FamilyName
-    file: str
-    size: int
-    splits_capitals: bool
-    words: float
-    capitals: float
-    punctuation: float
-    exact_version: str
-    """What the ``ctok`` package calls this vocabulary."""
-
-
-FAMILIES: dict[FamilyName, Family] = {
-    "older": Family("older", "merges-older.txt", 24_000, False, 0.98, 0.9, 1.0, "3.0"),
-    "newer": Family("newer", "merges-newer.txt", 10_000, True, 1.26, 0.85, 1.42, "4.8"),
-}
-
-_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2}))?(?![0-9])")
-NEWER_FROM = (4, 7)
-
-
-def family_of(model: str | None) -> Family:
-    """The family of an API model id; the newer one for None and for names it cannot place."""
-    found = _VERSION.search(model) if model else None
-    if found is None:
-        return FAMILIES["newer"]
-    version = (int(found[1]), int(found[2] or 0))
-    return FAMILIES["newer" if version >= NEWER_FROM else "older"]
 
 
 def runs_of(text: str, family: Family) -> Iterator[str]:

@@ -67,7 +67,7 @@ def test_kill_switch_builds_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*arguments: object) -> None:
         raise AssertionError("a client was built")
 
-    monkeypatch.setattr("lcc.judge.ask.build_client", build)
+    monkeypatch.setattr("lcc.judge.client.build_client", build)
     with system_one(always()) as server:
         environ = jev_at(server.url) | laya_at(server.url) | {"LCC_DISABLE_NETWORK": "1"}
         for provider in ("jev", "laya", "auto"):

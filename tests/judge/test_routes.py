@@ -12,7 +12,8 @@ import pytest
 from judge.system_one_server import always, closed_port, http, system_one
 
 from lcc.judge.addresses import is_loopback, proxy_for
-from lcc.judge.client import Failure, Stop, SystemOneClient, build_client
+from lcc.judge.attempt import Failure, Stop
+from lcc.judge.client import SystemOneClient, build_client
 from lcc.judge.settings import Server, jev_server, laya_server
 
 PROXIES = {"HTTP_PROXY": "http://proxy.example:3128", "https_proxy": "secure.example:3129"}

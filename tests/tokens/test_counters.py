@@ -20,7 +20,8 @@ from lcc.tokens import (
 )
 from lcc.tokens.calibration import Calibration
 from lcc.tokens.counters import _best
-from lcc.tokens.vocabulary import FAMILIES, RUN, family_of, pieces, run_counter
+from lcc.tokens.families import FAMILIES, family_of
+from lcc.tokens.vocabulary import RUN, pieces, run_counter
 
 OLDER = "claude-opus-4-5-20251101"
 NEWER = "claude-sonnet-5"

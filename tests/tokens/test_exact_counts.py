@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lcc.tokens.vocabulary import FAMILIES
+from lcc.tokens.families import FAMILIES
 
 TEXTS = json.loads(Path(__file__).with_name("languages.json").read_text(encoding="utf-8"))
 WORDS_AROUND = {"3.0": 7, "4.8": 6}

@@ -13,9 +13,10 @@ from lcc.judge.plan import Limits, plan_requests
 from lcc.relevance.evidence.pins import pin_reasons
 from lcc.tokens import RunCounter, budget_counter, exact
 from lcc.tokens.counters import VOCABULARY_BUDGET_FACTOR
+from lcc.tokens.families import FAMILIES, FamilyName
 from lcc.tokens.letters import load_weights, tokens_of_word
 from lcc.tokens.scripts import RATES
-from lcc.tokens.vocabulary import FAMILIES, FamilyName, run_counter
+from lcc.tokens.vocabulary import run_counter
 from lcc.transcript import parse_payload
 
 TEXTS = json.loads(Path(__file__).with_name("languages.json").read_text(encoding="utf-8"))
