@@ -25,10 +25,15 @@ EXIT_OK, EXIT_FAILED, EXIT_BAD_INPUT = 0, 1, 2
 _INTERRUPTED = 128 + signal.SIGINT
 
 
+_EXIT_CODES = "Exit codes: 0 done; 1 the run failed; 2 the input or an option is wrong."
+
+
 class _Command(NamedTuple):
     where: str
     """module:attribute; the attribute is a function for Typer, or a Typer with commands of its own."""
     help: str
+    examples: tuple[str, ...]
+    """Command lines that a person would begin with, for the end of its help."""
     check: str | None = None
     """module:attribute of a function that is given the command's words before they are parsed."""
 
@@ -37,18 +42,55 @@ COMMANDS: dict[str, _Command] = {
     "compact": _Command(
         "lcc.commands.compact:compact",
         "Remove from a session what can be had back byte for byte.",
+        (
+            "lcc compact SESSION.jsonl --rules-mode auto --dry-run",
+            "lcc compact SESSION.jsonl --rules-mode stashed -o OUT.jsonl -r REPORT.json",
+            "lcc compact SESSION.jsonl --fork",
+        ),
         check="lcc.commands.compact_options:refuse_options",
     ),
-    "explain": _Command("lcc.commands.explain:explain", "Show what a pass removed, what it kept, and why."),
-    "watch": _Command("lcc.commands.watch:watch", "Show a live session: context in use, and what could go now."),
-    "sessions": _Command("lcc.commands.sessions:sessions", "List sessions, and what a compaction would free."),
-    "recall": _Command("lcc.commands.recall:recall", "Give back an output that a note stands for."),
-    "restore": _Command("lcc.commands.restore:restore", "Rebuild the original from a compacted session."),
-    "stash": _Command("lcc.commands.stash:app", "Look after the stash: list, show, verify, gc."),
-    "log": _Command("lcc.commands.log:log", "Your own figures from the request log, where it is switched on."),
-    "mcp": _Command("lcc.mcp:mcp", "Serve recall, compact_transcript and explain to an agent."),
+    "explain": _Command(
+        "lcc.commands.explain:explain",
+        "Show what a pass removed, what it kept, and why.",
+        ("lcc explain --last", "lcc explain REPORT.json", "lcc explain REPORT.json --html PAGE.html"),
+    ),
+    "watch": _Command(
+        "lcc.commands.watch:watch",
+        "Show a live session: context in use, and what could go now.",
+        ("lcc watch", "lcc watch --once", "lcc watch --json"),
+    ),
+    "sessions": _Command(
+        "lcc.commands.sessions:sessions",
+        "List sessions, and what a compaction would free.",
+        ("lcc sessions", "lcc sessions PROJECT --limit 0", "lcc sessions --json"),
+    ),
+    "recall": _Command(
+        "lcc.commands.recall:recall",
+        "Give back an output that a note stands for.",
+        ("lcc recall 0123456789ab", "lcc recall 0123456789ab --lines 10-40", "lcc recall 0123456789ab --grep ERROR"),
+    ),
+    "restore": _Command(
+        "lcc.commands.restore:restore",
+        "Rebuild the original from a compacted session.",
+        ("lcc restore OUT.jsonl -r REPORT.json -o BACK.jsonl",),
+    ),
+    "stash": _Command(
+        "lcc.commands.stash:app",
+        "Look after the stash: list, show, verify, gc.",
+        ("lcc stash list", "lcc stash verify", "lcc stash gc"),
+    ),
+    "log": _Command(
+        "lcc.commands.log:log",
+        "Your own figures from the request log, where it is switched on.",
+        ("lcc log", "lcc log --summary"),
+    ),
+    "mcp": _Command(
+        "lcc.mcp:mcp", "Serve recall, compact_transcript and explain to an agent.", ("claude mcp add lcc -- lcc mcp",)
+    ),
     "doctor": _Command(
-        "lcc.commands.doctor:doctor", "Check what can stand in the way, and say the next step for each."
+        "lcc.commands.doctor:doctor",
+        "Check what can stand in the way, and say the next step for each.",
+        ("lcc doctor", "lcc doctor --json"),
     ),
 }
 
@@ -65,7 +107,6 @@ def build(asked: str | None) -> typer.Typer:
         name="lcc",
         help="Compacts Claude Code sessions: removes only what can be had back, and proves it first.",
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings=_SETTINGS,
@@ -74,12 +115,17 @@ def build(asked: str | None) -> typer.Typer:
     for name, command in COMMANDS.items():
         loaded = _load(command.where) if name == asked else None
         if isinstance(loaded, typer.Typer):
-            app.add_typer(loaded, name=name, help=command.help, context_settings=_SETTINGS)
+            app.add_typer(loaded, name=name, help=command.help, epilog=_end(command), context_settings=_SETTINGS)
         else:
             # A command that was asked for is told by its own docstring, which says more than the line.
             about = None if loaded else command.help
-            app.command(name, help=about, context_settings=_SETTINGS)(loaded or _not_loaded)
+            app.command(name, help=about, epilog=_end(command), context_settings=_SETTINGS)(loaded or _not_loaded)
     return app
+
+
+def _end(command: _Command) -> str:
+    """The end of a command's help. The mark keeps Click from filling the lines."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in command.examples), "", _EXIT_CODES])
 
 
 def _not_loaded() -> None:
@@ -183,15 +229,23 @@ def _command(given: list[str]) -> int:
     if len(given) == 2 and given[0] == "recall" and not given[1].startswith("-"):  # as a note says it
         _load("lcc.commands.give_back:give_back")(given[1])
         return EXIT_OK
-    asked = next((word for word in given if not word.startswith("-")), None)
+    completed = _completed() if "_LCC_COMPLETE" in os.environ else []
+    asked = next((word for word in completed or given if not word.startswith("-")), None)
     check = COMMANDS[asked].check if asked in COMMANDS else None
-    if check and asked:
+    if check and asked and not completed:
         _load(check)(given[given.index(asked) + 1 :])
     try:
         build(asked)(given, prog_name="lcc", standalone_mode=True)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else EXIT_OK
     return EXIT_OK
+
+
+def _completed() -> list[str]:
+    """The words of a command line that a shell wants completed, behind the program's name."""
+    os.environ["COLUMNS"] = "10000"  # a shell takes each line for a word of its own: nothing may be wrapped
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or ""
+    return line.split()[1:]
 
 
 def _forget_stdout() -> None:

@@ -52,6 +52,11 @@ def state_folder(env: Mapping[str, str]) -> Path:
     return xdg_folder(env, "XDG_STATE_HOME", ".local/state") / "lcc"
 
 
+def reports_folder(state: Path) -> Path:
+    """Where reports of live sessions stand, by time and session: ``20260101T000000-000000-SESSION.json``."""
+    return state / "reports"
+
+
 def load_config(
     env: Mapping[str, str] | None = None,
     options: Mapping[str, object] | None = None,

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import orjson
 
+from lcc.config import reports_folder
 from lcc.contract.report import MeasuredRecord, Report
 from lcc.contract.report_reader import ReportError, read_report
 from lcc.private_files import read_bounded, remove_own, write_private
@@ -43,11 +44,6 @@ _WHEN = re.compile(r"\d{4}-\d\d-\d\dT.*")
 def file_name(session_id: str, otherwise: str = "session") -> str:
     """A session's id where it can be a file's name and stand in a log; else ``otherwise``."""
     return session_id if _SAFE_ID.match(session_id) else otherwise
-
-
-def reports_folder(state: Path) -> Path:
-    """Where the reports of passes stand."""
-    return state / "reports"
 
 
 def read_hook_times(state: Path) -> dict[str, str]:

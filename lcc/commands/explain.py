@@ -21,8 +21,13 @@ MAX_REPORT_BYTES = 1 << 28
 
 def explain(
     report: Annotated[
-        str, typer.Argument(metavar="REPORT", help="A report that a pass wrote; - reads it from standard input.")
-    ],
+        str | None,
+        typer.Argument(metavar="[REPORT]", help="A report that a pass wrote; - reads it from standard input."),
+    ] = None,
+    last: Annotated[
+        bool,
+        typer.Option("--last", help="The newest pass of a live session of this folder, replaced or not."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     html: Annotated[
         str | None,
@@ -39,10 +44,13 @@ def explain(
     limit: Annotated[int, typer.Option("--limit", min=0, help="The most calls to show in each list.")] = 10,
 ) -> None:
     """Show what a pass removed, what it kept, and why, from its report alone."""
-    with progress(f"reading {report}"):
-        found = load(report)
+    if (report is None) is not last:
+        raise InputError("give a report, or --last for the newest pass of a live session of this folder")
+    name = report or _newest()
+    with progress(f"reading {name}"):
+        found = load(name)
     if html is not None:
-        _write_page(found, html, report, _savings(found, session))
+        _write_page(found, html, name, _savings(found, session))
         return
     from lcc.explain.grouped import explain as explained
 
@@ -54,6 +62,24 @@ def explain(
         sys.stdout.buffer.write((json.dumps(explanation.as_json(), ensure_ascii=False, indent=2) + "\n").encode())
     else:
         print_explanation(explanation)
+
+
+def _newest() -> str:
+    """The newest report of this folder's sessions. Raises ``InputError`` where there is none."""
+    import os
+
+    from lcc.commands.files import WriteError
+    from lcc.sessions.reports import newest_report
+
+    here = Path.cwd()
+    try:
+        found = newest_report(here, os.environ)
+    except OSError as error:
+        raise WriteError(f"--last: {error.filename}: {error.strerror}") from None
+    if found is None:
+        raise InputError(f"--last: {here}: no compaction of a live session of this folder has left a report yet")
+    print(f"lcc: {found}", file=sys.stderr)
+    return str(found)
 
 
 def load(name: str) -> Report:

@@ -75,7 +75,12 @@ def _parameter(row: Row, default: object) -> inspect.Parameter:
         hint, shown = list[str], list(row.default) if isinstance(row.default, tuple) else []
     metavar = option.metavar or ("TEXT" if row.kind == "texts" else None)
     names = [name for name in (option.short, option.flag) if name]
-    info = typer.Option(*names, metavar=metavar, help=option.flag_help or option.help)
+    info = typer.Option(
+        *names,
+        metavar=metavar,
+        help=option.flag_help or option.help,
+        autocompletion=(lambda: list(row.choices)) if row.choices else None,
+    )
     return inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=shown, annotation=Annotated[hint, info])
 
 

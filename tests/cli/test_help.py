@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -92,3 +93,44 @@ def test_the_version_is_the_installed_one(world: World) -> None:
     from importlib.metadata import version
 
     assert world.lcc("--version").text == f"lcc {version('lcc-claude-code')}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_teaches_with_examples_and_exit_codes(world: World, name: str) -> None:
+    """Each example's options are options of the command, and the help says what the exit codes mean."""
+    shown = world.lcc(name, "--help").text
+    assert "Exit codes: 0 done; 1 the run failed; 2 the input or an option is wrong." in shown
+    assert COMMANDS[name].examples
+    for line in COMMANDS[name].examples:
+        assert f"\n    {line}\n" in shown
+        program, command, *words = line.partition("-- ")[2].split() if " -- " in line else line.split()
+        assert (program, command) == ("lcc", name)
+        for word in words:
+            if word.startswith("-"):
+                assert re.search(rf"(?m)^  (?:-\w, )?{word}\b|^  {word}\b", shown), line
+
+
+COMPLETIONS = {
+    "lcc ": ["compact", "doctor", "explain", "log", "mcp", "recall", "restore", "sessions", "stash", "watch"],
+    "lcc compact --rules-m": ["--rules-mode"],
+    "lcc compact --rules-mode ": ["auto", "lossless", "lossy", "recoverable", "stashed"],
+    "lcc stash v": ["verify"],
+    "lcc explain --la": ["--last"],
+}
+
+
+@pytest.mark.parametrize("line", COMPLETIONS)
+def test_a_shell_completes_commands_options_and_values(world: World, line: str) -> None:
+    """As bash asks; zsh and fish ask in their own variables, with the same answers."""
+    words = line.split(" ")
+    bash = {"_LCC_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    assert sorted(world.lcc(env=bash).text.split()) == COMPLETIONS[line]
+    fish = {"_LCC_COMPLETE": "complete_fish", "_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    assert sorted(row.split("\t")[0] for row in world.lcc(env=fish).text.splitlines()) == COMPLETIONS[line]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_can_be_shown(world: World, shell: str) -> None:
+    """The text to put into the shell's own file."""
+    ran = world.lcc("--show-completion", shell)
+    assert (ran.code, "_LCC_COMPLETE" in ran.text) == (0, True)

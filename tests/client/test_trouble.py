@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import programs
 import pytest
 from client.claude_process import Claude, Lab, Turn
 from client.conftest import PLUGIN, Table
@@ -225,3 +226,16 @@ def test_a_refused_module_leaves_the_guide(current_client: Path, lab: Lab, table
     words = json.dumps(done.api.of("main")[-1].body["messages"])
     assert "THE BUILT-IN SUMMARY" in words
     assert "Question 7?" in words
+
+
+@pytest.mark.parametrize("options", [{}, {"min_reduction": 0.999}], ids=["replaced", "handed over"])
+def test_the_newest_pass_is_explained_by_hand(current_client: Path, lab: Lab, options: dict[str, object]) -> None:
+    """`lcc explain --last` in the project: what went, or why nothing did; elsewhere none is there."""
+    compact_once(current_client, lab, Trouble("explained", nothing, None, options=options))
+    done = programs.run_text("lcc", "explain", "--last", env=lab.environment(), cwd=lab.project)
+    assert done.returncode == 0, done.stderr
+    assert f"Worth it: {'no' if options else 'yes'}" in done.stdout
+    assert str(lab.home) in done.stderr
+    elsewhere = programs.run_text("lcc", "explain", "--last", env=lab.environment(), cwd=lab.home)
+    assert elsewhere.returncode == 2
+    assert "no compaction of a live session of this folder" in elsewhere.stderr

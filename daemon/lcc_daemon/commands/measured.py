@@ -10,12 +10,11 @@ from typing import TypedDict
 
 import orjson
 
-from lcc.config import state_folder
+from lcc.config import reports_folder, state_folder
 from lcc.contract.checked import Count, ShapeError, checked
 from lcc.contract.report import measured
 from lcc_daemon.commands.hook_input import HOOK_INPUT_LIMIT
 from lcc_daemon.environment import environment_of
-from lcc_daemon.keepers import reports_folder
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from lcc.compaction.compact import CompactionError, compact
-from lcc.config import Config, ConfigError, load_config, state_folder
+from lcc.config import Config, ConfigError, load_config, reports_folder, state_folder
 from lcc.contract.report_reader import ReportError, read_report
 from lcc.explain.grouped import explain, input_words, one_line
 from lcc.log.lines import LogError
@@ -28,7 +28,7 @@ from lcc.transcript import TranscriptError
 from lcc_daemon.commands.hook_input import HookInput, read_hook_input
 from lcc_daemon.environment import environment_of, plugin_options
 from lcc_daemon.figures import newest_context
-from lcc_daemon.keepers import REPORT_BYTES, file_name, reports_folder
+from lcc_daemon.keepers import REPORT_BYTES, file_name
 from lcc_daemon.plan import percent, thousands
 from lcc_daemon.protocol import Answer, Request
 from lcc_daemon.server import Call
