@@ -27,6 +27,8 @@ _NOT_A_TERMINAL_SECONDS = 15.0
 
 def set_up(*, dev: bool) -> Path:
     """Makes the environment where it is missing or out of date; returns its interpreter."""
+    if sys.platform == "win32":
+        raise SystemExit("lcc needs Linux or macOS; on Windows install and run it in WSL")
     if sys.version_info < (3, 11):  # noqa: UP036
         raise SystemExit("lcc needs Python 3.11 or newer; run this with a newer python3")
     wanted = _fingerprint(dev)

@@ -20,7 +20,7 @@ if __name__ == "__main__":
 
 from lcc_hook.client import BUILD, GiveUpError
 from lcc_hook.files import remove, write_small
-from lcc_hook.places import OLDEST, from_sources, is_ready, lacks_room, needs
+from lcc_hook.places import OLDEST, USUAL_PLACES, from_sources, is_ready, lacks_room, needs
 from lcc_hook.starter import start_daemon
 
 OLDEST_NAME = ".".join(map(str, OLDEST))
@@ -93,7 +93,7 @@ class Builder:
             raise SetupError(lacking)
         python = os.path.join(self.target, "bin", "python")
         found = self.find_python()
-        uv = shutil.which("uv")
+        uv = shutil.which("uv", path=search_path())
         self.begin("step 1 of 3: making it")
         if found:
             self.must("the environment", found, "-m", "venv", self.target)
@@ -144,7 +144,7 @@ class Builder:
         names = [sys.executable, *(f"python3.{minor}" for minor in (13, 12, 11, 14)), "python3"]
         check = f"import sys, venv, ensurepip; sys.exit(sys.version_info < {OLDEST})"
         for name in names:
-            path = shutil.which(name)
+            path = shutil.which(name, path=search_path())
             if path and self.step(path, "-I", "-c", check)[0] == 0:
                 return path
         return None
@@ -171,6 +171,11 @@ class Builder:
         for name in os.listdir(self.data):
             if name.startswith("venv-") and name not in kept:
                 shutil.rmtree(os.path.join(self.data, name), ignore_errors=True)
+
+
+def search_path() -> str:
+    """PATH, and where newer Pythons usually are besides."""
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), *map(os.fsdecode, USUAL_PLACES)])
 
 
 def open_lock(data: bytes) -> "int | None":

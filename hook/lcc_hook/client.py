@@ -16,9 +16,13 @@ import sys
 try:
     import posix
 except ImportError:  # Windows has no such socket, and a hook must not fail there either
-    if sys.argv[1:2] == ["compact"]:
-        say = "left to the built-in summary: lcc needs Linux or macOS"
-        sys.stdout.write('{"v":1,"action":"hand-over","reason":"platform","say":"%s"}' % say)  # noqa: UP031
+    needs = "lcc needs Linux or macOS; on Windows run Claude Code in WSL"
+    answers = {
+        "compact": '{"v":1,"action":"hand-over","reason":"platform","say":"left to the built-in summary: %s"}',
+        "session-start": '{"systemMessage":"%s, or take the plugin out: /plugin"}',
+        "slash": '{"decision":"block","reason":"%s"}',
+    }
+    sys.stdout.write(answers.get("".join(sys.argv[1:2]), "%.0s") % needs)
     sys.exit(0)
 try:
     import _socket as socket

@@ -17,6 +17,8 @@ FROM_SOURCES = ROOT + "/hook/bin/from_sources.py"
 OLDEST = (3, 11)
 ROOM = 400_000_000
 """Bytes that must be free for a set-up: the libraries take about half of it, and pip unpacks them first."""
+USUAL_PLACES = (b"/opt/homebrew/bin", b"/usr/local/bin", b"/Library/Frameworks/Python.framework/Versions/Current/bin")
+"""Where newer Pythons are on macOS. A client that the desktop starts has a PATH without them."""
 NEWER_PYTHONS = (b"python3.13", b"python3.12", b"python3.11", b"python3.14")
 
 
@@ -68,7 +70,7 @@ def plain_python(env: "dict[bytes, bytes]") -> "list[bytes]":
     if sys.version_info >= OLDEST and sys.executable:
         return [os.fsencode(sys.executable), b"-I", b"-S"]
     for name in NEWER_PYTHONS:
-        for place in env.get(b"PATH", b"").split(b":"):
+        for place in (*env.get(b"PATH", b"").split(b":"), *USUAL_PLACES):
             if place.startswith(b"/") and os.access(place + b"/" + name, os.X_OK):
                 return [place + b"/" + name, b"-I", b"-S"]
     return []

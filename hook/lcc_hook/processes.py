@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import _socket
 
 ON_LINUX: bool = sys.platform.startswith("linux")
+PS = "/bin/ps"
 TERM_WAIT = 2.0
 """Seconds that a daemon which does not answer gets between SIGTERM and SIGKILL."""
 
@@ -55,7 +56,7 @@ def progress_of(pid: int) -> "tuple[bytes, bytes]":
         except OSError:
             return b"", b""
         return words[0], b" ".join(words[11:13])
-    state, _, used = ask_ps("stat=,time=", pid).partition(b" ")
+    state, _, used = ask_ps(pid, "stat", "time").partition(b" ")
     return state[:1], used.strip()
 
 
@@ -121,12 +122,27 @@ def start_of(pid: int) -> bytes:
         except OSError:
             return b""
         return b"" if words[0] in (b"Z", b"X") else words[19]
-    state, _, began = ask_ps("stat=,lstart=", pid).partition(b" ")
+    state, _, began = ask_ps(pid, "stat", "lstart").partition(b" ")
     return b"" if state.startswith(b"Z") else began.strip()
 
 
-def ask_ps(what: str, pid: int) -> bytes:
+def ask_ps(pid: int, *columns: str) -> bytes:
+    """What the system's own `ps` says of a process, wherever PATH leads and whatever language is set; or nothing.
+
+    Each column in a word of its own: on macOS all that stands behind an equals sign is the column's heading.
+    """
     import subprocess
 
-    shown = subprocess.run(["ps", "-o", what, "-p", str(pid)], stdout=subprocess.PIPE, check=False)
+    try:
+        shown = subprocess.run(
+            [PS, *(word for column in columns for word in ("-o", f"{column}=")), "-p", str(pid)],
+            env={"LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return b""
     return shown.stdout.strip()
