@@ -27,7 +27,7 @@ from lcc.relevance.reading.calls import file_read_of, writes_codex_header
 from lcc.relevance.reading.headers import header_length
 from lcc.relevance.reading.rows import Rows, number_lines, parse_rows
 from lcc.stash import Stash, StashError, bytes_of_text, text_of_bytes
-from lcc.transcript import Edits, Pair, ToolResult, ToolUse, Transcript, render
+from lcc.transcript import Edits, Pair, ToolResult, ToolUse, Transcript, read_transcript, render
 from lcc.transcript.model import part_id
 
 _TRIMMED = re.compile(r"^\[trimmed: [0-9]+ characters of this [^\n]* output were removed\]$", re.MULTILINE)
@@ -93,14 +93,23 @@ def removed_by(reports: Sequence[Report]) -> dict[str, Removed]:
 
 
 def restored_bytes(transcript: Transcript, edits: Edits, removed: Mapping[str, Removed] | None = None) -> bytes:
-    """The file with the texts put back, escaped as the reports say, else as its other texts are."""
+    """The file with the texts put back, each escaped as the reports say, else as the file's other texts are."""
     raw = transcript.raw or b""
+    known = {text_id: removed[text_id].escaped for text_id in edits.texts if removed and text_id in removed}
     # A file without any character beyond ASCII says nothing about how it would write one: clients do not escape.
-    escapes = raw.isascii() and _ESCAPED.search(raw) is not None
-    if removed is not None and raw.isascii():
-        escapes = escapes or any(known.escaped for call_id, known in removed.items() if call_id in edits.texts)
-    everywhere = replace(transcript, messages=(*transcript.messages, *transcript.aside))
-    return render(everywhere, edits, ascii_only=escapes)
+    escapes = raw.isascii() and (_ESCAPED.search(raw) is not None or any(known.values()))
+    otherwise = {text_id: text for text_id, text in edits.texts.items() if known.get(text_id, escapes) is not escapes}
+    if not otherwise:
+        return render(_everywhere(transcript), edits, ascii_only=escapes)
+    rest = {text_id: text for text_id, text in edits.texts.items() if text_id not in otherwise}
+    content = render(_everywhere(transcript), replace(edits, texts=rest), ascii_only=escapes)
+    again = read_transcript(content, format=transcript.format)
+    return render(_everywhere(again), Edits(otherwise), ascii_only=not escapes)
+
+
+def _everywhere(transcript: Transcript) -> Transcript:
+    """The transcript with the messages of its other branches, which can be edited too."""
+    return replace(transcript, messages=(*transcript.messages, *transcript.aside))
 
 
 def restore(

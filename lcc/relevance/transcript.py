@@ -205,15 +205,14 @@ def _records(
     inputs: Mapping[str, Sequence[InputNote]],
 ) -> Iterator[Record]:
     """A record for every call with its result, in call order; then the calls whose id is not theirs alone."""
-    raw = session.transcript.raw
-    ascii_only = raw is not None and raw.isascii()
+    in_ascii = _standing_in_ascii(session.transcript)
     for pair in session.pairs:
         decision = decisions.get(pair.use.id)
         record: Record
         if decision is None:
-            record = parts_record(pair, _decided_texts(pair, decisions, ascii_only))
+            record = parts_record(pair, _decided_texts(pair, decisions, in_ascii(pair)))
         elif isinstance(decision, Pointer):
-            record = pointer_record(pair, decision, _removed(pair, decision, ascii_only))
+            record = pointer_record(pair, decision, _removed(pair, decision, in_ascii(pair)))
         else:
             record = decision_record(pair, decision)
         if outcome.scored:
@@ -245,6 +244,25 @@ def _in_points(scored: Scored) -> tuple[float, str]:
     return round(scored.need.points, 3), why(scored.need)
 
 
+def _standing_in_ascii(transcript: Transcript) -> Callable[[Pair], bool]:
+    """Whether the document of the file that holds a pair's result has no character beyond ASCII.
+
+    A session's lines may be written by different programs, and each escapes in its own way.
+    """
+    raw = transcript.raw
+    if raw is None:
+        return lambda pair: False
+    if raw.isascii() or not transcript.documents:
+        whole = raw.isascii()
+        return lambda pair: whole
+
+    def in_ascii(pair: Pair) -> bool:
+        spans = map(transcript.documents.__getitem__, transcript.messages[pair.result_message].documents)
+        return all(raw[start:end].isascii() for start, end in spans)
+
+    return in_ascii
+
+
 def _rung_record(rung: Rung) -> RungRecord:
     return {"rung": rung.name, "replaced": rung.replaced, "chars": rung.chars}
 
@@ -269,7 +287,7 @@ def _decided_texts(
 def _removed(pair: Pair, pointer: Pointer, ascii_only: bool) -> Removed:
     """What went with the note, and what of it the note alone does not give back (`lcc restore` needs it).
 
-    ``ascii_only``: the transcript's file escapes all characters beyond ASCII.
+    ``ascii_only``: where it stands, the file escapes all characters beyond ASCII.
     """
     text = pair.result.text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -313,3 +313,29 @@ class TestCommand:
         done = self.lcc(files, "restore", *arguments)
         assert (done.returncode, done.stdout) == (2, b"")
         assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["plain first", "escaped first"])
+@pytest.mark.parametrize("rest_is_ascii", [False, True], ids=["other texts too", "no other text"])
+def test_lines_that_escape_and_lines_that_do_not_come_back_as_they_were(
+    tmp_path: Path, first: int, rest_is_ascii: bool
+) -> None:
+    """A session's lines may be written by two programs: each result goes back in its own line's way."""
+    made = SessionFile()
+    made.user("Look." if rest_is_ascii else "Sieh nach, bitte schön.")
+    for number in range(4):
+        made.assistant(use(f"t{number}", "Bash", command=f"make {number}"))
+        made.result(f"t{number}", "".join(f"größe {line} und {number}\n" for line in range(200)))
+    for number in range(40):
+        made.user(f"step {number}")
+    raw = b"".join(
+        json.dumps(row, ensure_ascii=(number // 2) % 2 == first, separators=(",", ":")).encode() + b"\n"
+        for number, row in enumerate(made.rows)
+    )
+    stash = Stash(tmp_path / "stash", "s")
+    content, report = compact(raw, "stashed", stash)
+    assert report["tool_calls_replaced"] + report["tool_calls_deduped"] == 4
+    removed = removed_by([report])
+    transcript = read_transcript(content)
+    found = restore(transcript, removed, stash)
+    assert restored_bytes(transcript, found.edits, removed) == raw
