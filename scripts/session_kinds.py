@@ -60,9 +60,17 @@ def kinds_of(row: Row) -> Iterator[Kind]:
         if name == "user" and row.get("isMeta") is not True and not any(b.get("type") == "tool_result" for b in blocks):
             return
         for block in blocks:
-            yield Kind(place, str(block.get("type")))
+            yield from _with_strange_fields(place, block)
             if block.get("type") == "tool_result":
-                yield from (Kind("part of a result", str(part.get("type"))) for part in _dicts(block.get("content")))
+                for part in _dicts(block.get("content")):
+                    yield from _with_strange_fields("part of a result", part)
+
+
+def _with_strange_fields(place: str, block: Row) -> Iterator[Kind]:
+    """A block's kind, and each of its fields that this kind is not known to have."""
+    kind = str(block.get("type"))
+    yield Kind(place, kind)
+    yield from (Kind(place, f"{kind}.{field}") for field in sorted(block.keys() - inventory.FIELDS.get(kind, block)))
 
 
 def _content(message: Json) -> Json:

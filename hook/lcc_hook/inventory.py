@@ -90,6 +90,18 @@ PARTS = {
 }
 """Parts of a ``tool_result``."""
 
+FIELDS = {
+    "text": frozenset("type text citations cache_control".split()),
+    "tool_use": frozenset("type id name input caller cache_control".split()),
+    "tool_result": frozenset("type tool_use_id content is_error cache_control".split()),
+    "image": frozenset("type source cache_control".split()),
+    "document": frozenset("type source title context citations cache_control".split()),
+    "search_result": frozenset("type source title content citations cache_control".split()),
+    "tool_reference": frozenset("type tool_name".split()),
+}
+"""What blocks and parts hold of which single fields are looked at. Another field may hold something that is sent, so it
+is unknown. Of kinds that are not here every field is shown, or nothing is sent."""
+
 OLDER: dict[str, tuple[str, ...]] = {
     "agent_mention": ("The user wants this agent to be used", "agentType"),
     "async_hook_response": (

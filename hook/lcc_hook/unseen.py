@@ -32,6 +32,7 @@ from lcc_hook.inventory import (
     ASSISTANT,
     ATTACHMENTS,
     CARRIED,
+    FIELDS,
     HANDED,
     HOOKS_HEARD,
     LEFT,
@@ -273,14 +274,15 @@ def field_texts(content: Json) -> str:
 
 def add_blocks(found: Found, uuid: str, row: Row) -> None:
     """The blocks of a shown row: what the event shows of them is expected there, the rest is found or lost."""
-    content = field_at(row.get("message"), "content")
-    blocks: list[Json] = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    blocks = blocks_of(found, field_at(row.get("message"), "content"), "a message")
     is_assistant = row.get("type") == "assistant"
     tools: list[str] = []
     for block in blocks:
         kind = str(field_at(block, "type"))
         if not isinstance(block, dict) or kind not in (ASSISTANT if is_assistant else USER):
             found.lost.append(f"a block of a kind that is not known ({kind})")
+        elif has_strange_field(found, block):
+            continue
         elif kind == "text":
             if str(block.get("text") or "").strip():
                 found.expect("a text", "worded", uuid)
@@ -314,8 +316,10 @@ def server_tool(found: Found, block: Row) -> str:
 
 def add_parts(found: Found, block: Row) -> None:
     """For a result with parts that are no text: the lines that say what they hold, or how to have them back."""
-    content = block.get("content")
-    if not isinstance(content, list) or all(field_at(part, "type") == "text" for part in content):
+    content = blocks_of(found, block.get("content"), "a result")
+    if any(has_strange_field(found, part) for part in content if isinstance(part, dict)):
+        return
+    if all(field_at(part, "type") == "text" for part in content):
         return
     call_id = str(block.get("tool_use_id"))
     parts = [part for part in content if field_at(part, "type") != "text"]
@@ -348,15 +352,35 @@ def names_copies(text: str, parts: list[Json]) -> bool:
     return all(map(holds, paths, (bytes_of(source) if isinstance(source, dict) else b"" for source in sources)))
 
 
+def blocks_of(found: Found, content: Json, where: str) -> list[Json]:
+    """A content's blocks; a text alone is one. Anything but a list, a text or nothing is of an unknown shape."""
+    if isinstance(content, list):
+        return content
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if content is not None:
+        found.lost.append(f"{where} with a content of an unknown shape")
+    return []
+
+
+def has_strange_field(found: Found, block: Row) -> bool:
+    """Whether a block has a field that its kind is not known to have: noted as lost, for it may be sent."""
+    kind = str(block.get("type"))
+    strange = sorted(block.keys() - FIELDS[kind]) if kind in FIELDS else []
+    if strange:
+        found.lost.append(f"a field that is not known ({kind}.{strange[0]})")
+    return bool(strange)
+
+
 def words_of_blocks(found: Found, content: Json, where: str) -> list[str]:
     """A message's content as texts, block by block."""
-    if isinstance(content, str):
-        return [content]
     texts: list[str] = []
-    for block in content if isinstance(content, list) else []:
+    for block in blocks_of(found, content, where):
         kind = str(field_at(block, "type"))
         if not isinstance(block, dict) or kind not in USER or kind == "tool_result":
             found.lost.append(f"a block of a kind that is not known ({kind}) in {where}")
+        elif has_strange_field(found, block):
+            continue
         elif kind == "text":
             texts.append(str(block.get("text") or ""))
         else:

@@ -51,14 +51,17 @@ class Rows:
         return self.others[-1]
 
     def result(self, call_id: str, *parts: dict[str, Any], beside: tuple[dict[str, Any], ...] = ()) -> str:
-        block = making.result(call_id, list(parts) or "text")
+        return self.result_of(call_id, list(parts) or "text", beside)
+
+    def result_of(self, call_id: str, content: Any, beside: tuple[dict[str, Any], ...] = ()) -> str:
+        block = making.result(call_id, content)
         self.results.append(call_id)
         self.others.append(self.add("user", message={"role": "user", "content": [block, *beside]}, toolUseResult={}))
         return self.others[-1]
 
     def assistant(self, *blocks: dict[str, Any], **more: Any) -> str:
         self.others.append(self.add("assistant", message={"role": "assistant", "content": list(blocks)}, **more))
-        if any(block["type"] == "text" for block in blocks):
+        if any(isinstance(block, dict) and block.get("type") == "text" for block in blocks):
             self.worded.append(self.others[-1])
         return self.others[-1]
 

@@ -134,6 +134,17 @@ UNKNOWN: dict[str, Any] = {
     "a block of a row of the client's": lambda rows: rows.add(
         "user", message={"role": "user", "content": [{"type": "tomorrow"}]}, isMeta=True
     ),
+    "a block of the assistant without a type": lambda rows: rows.assistant({"text": "said?"}),
+    "an object for the blocks of a row of the client's": lambda rows: rows.add(
+        "user", message={"role": "user", "content": {"type": "text", "text": "?"}}, isMeta=True
+    ),
+    "an object for the parts of a result": lambda rows: rows.result_of("B", {"type": "text", "text": "?"}),
+    "a field of a text": lambda rows: rows.assistant({**text("a"), "tomorrow": "?"}),
+    "a field of a call": lambda rows: rows.assistant(
+        {"type": "tool_use", "id": "C", "name": "Read", "input": {}, "tomorrow": "?"}
+    ),
+    "a field of a picture beside a result": lambda rows: rows.result("B", beside=({"type": "image", "tomorrow": "?"},)),
+    "a field of a part of a result": lambda rows: rows.result("B", {**text("a"), "tomorrow": "?"}),
     "a block of words typed mid-turn": lambda rows: rows.attachment("queued_command", prompt=[{"type": "tomorrow"}]),
     "words that a row says are more than text": lambda rows: rows.add(
         "attachment", attachment={"type": "instructions"}, renderedRole="system"
