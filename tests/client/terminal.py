@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from client.claude_process import KEY_FOR_THE_FAKE, Lab, client_command
+from client.claude_process import KEY_FOR_THE_FAKE, TOOLS, Lab, client_command
 
 WAIT = 60.0
 _LOOK_EVERY = 0.05
@@ -42,6 +42,7 @@ class Terminal:
         plugin_dirs: Sequence[Path] = (),
         resume: str | None = None,
         arguments: Sequence[str] = (),
+        tools: str = TOOLS,
         columns: int = 120,
         rows: int = 50,
     ) -> None:
@@ -49,7 +50,7 @@ class Terminal:
         self.lab = lab
         self._socket = lab.root / "tmux"
         self._environment = {**lab.environment(base_url), "TERM": "xterm-256color"}
-        command = client_command(binary, lab, plugin_dirs, resume)
+        command = client_command(binary, lab, plugin_dirs, resume, tools)
         size = ["-x", str(columns), "-y", str(rows)]
         self._tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(lab.project), *command, *arguments)
         self._tmux("set-option", "-g", "history-limit", str(_HISTORY))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 from client.claude_process import Claude, Lab
 from client.conftest import PLUGIN, Table
 from client.conversation import conversation, results
-from client.messages_api import Block, Body, Reply, Script, bash, results_in, say, serve
+from client.messages_api import Block, Body, Reply, Script, bash, call, results_in, say, serve
+from client.terminal import Terminal
 from client.test_recall import NOTE, OUTPUT, STASHED, session_with_a_build
+from daemon.daemon_world import wait_until
 
 pytestmark = pytest.mark.client
 
@@ -51,20 +54,62 @@ def test_the_agents_shell_gives_the_bytes(current_client: Path, lab: Lab, table:
         assert json.dumps(sent["messages"]).count("else with the Bash command `lcc recall ID`") == 1
 
 
-def test_the_older_client_follows_a_note_too(older_client: Path, lab: Lab) -> None:
-    """A session with a note, resumed there: the same command, without a permission."""
+MCP_RECALL = "mcp__stash__recall"
+
+
+def recall_by_mcp(body: Body) -> list[Block]:
+    """The same with the tool of a server that the user has added."""
+    note = NOTE.fullmatch(results_in(body)["toolu_make"])
+    assert note is not None
+    return [call("toolu_again", MCP_RECALL, id=note[1])]
+
+
+CONNECTED = re.compile(r'MCP server "stash": Successfully connected')
+"""In the client's debug log."""
+WAYS = {"Bash": recall_in_bash, "MCP": recall_by_mcp}
+
+
+def put_into_stash(lab: Lab) -> str:
+    """The note of an output in the lab's stash, as an earlier compaction left it."""
     code = (
         "import sys; from lcc.stash import *; s = Stash(stash_folder()); print(s.put(sys.stdin.buffer.read()).sha256)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], input=OUTPUT.encode(), env=lab.environment(), capture_output=True, check=True
     )
-    session = session_with_a_build(lab, f"[removed: 812 tokens · lcc recall {done.stdout.decode()[:12]}]")
-    with serve(Script([Reply(recall_in_bash), Reply([say("I have it again.")])])) as (api, url):
-        with Claude(older_client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, tools=NO_BASH) as claude:
-            answer = claude.ask("What did the build say?")
+    return f"[removed: 812 tokens · lcc recall {done.stdout.decode()[:12]}]"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("place", ["-p", "terminal"])
+@pytest.mark.parametrize("age", ["current", "older"])
+def test_a_resumed_note_is_followed(request: pytest.FixtureRequest, lab: Lab, age: str, place: str, way: str) -> None:
+    """In both clients, headless and in a terminal, by the shell without a permission and by a server that was added."""
+    client: Path = request.getfixturevalue(f"{age}_client")
+    session = session_with_a_build(lab, put_into_stash(lab))
+    arguments: list[str] = []
+    if way == "MCP":
+        server = {"command": sys.executable, "args": ["-c", "from lcc.cli import main; main(['mcp'])"]}
+        (lab.root / "mcp.json").write_text(json.dumps({"mcpServers": {"stash": server}}))
+        arguments = ["--mcp-config", str(lab.root / "mcp.json")]
+    tools = f"{NO_BASH},{MCP_RECALL}"
+    with serve(Script([Reply(WAYS[way]), Reply([say("I have it again.")])])) as (api, url):
+        if place == "terminal":
+            with Terminal(
+                client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, arguments=arguments, tools=tools
+            ) as terminal:
+                terminal.wait_for("Last answer.")
+                if way == "MCP":
+                    assert wait_until(lambda: CONNECTED.search(lab.debug_log.read_text()) is not None)
+                terminal.enter("What did the build say?")
+                terminal.wait_for("I have it again.")
+        else:
+            with Claude(
+                client, lab, url, plugin_dirs=[PLUGIN], resume=session.id, tools=tools, arguments=arguments
+            ) as claude:
+                assert claude.ask("What did the build say?").result == "I have it again."
         again = results(conversation(api.of("main")[-1].body))["toolu_again"]
-        assert answer.result == "I have it again."
+        assert not again.flag
         assert again.text.rstrip("\n") == OUTPUT.rstrip("\n")
 
 
