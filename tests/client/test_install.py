@@ -92,3 +92,60 @@ def test_a_clean_home_compacts_at_once(current_client: Path, lab: Lab, table: Ta
             log = wait_for_setup(lab)
             assert log.rstrip().endswith("ready") or "lcc-daemon stop" in log, log
         assert api.of("summary") == []
+
+
+def test_without_a_network_it_compacts_all_the_same(current_client: Path, lab: Lab, table: Table) -> None:
+    """The set-up fails and says why at the next start; the rules need none of it."""
+    del lab.env["LCC_PYTHON"]
+    lab.env |= {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0", "UV_INDEX_URL": "http://127.0.0.1:9/"}
+    install(current_client, lab)
+    file = lab.write("src/one.py", "".join(f"line {number}: something worth removing\n" for number in range(500)))
+    with serve(Script([])) as (api, url):
+        for number in (1, 2):
+            session = worked_on(lab.project, lab.home, [file])
+            with Claude(current_client, lab, url, resume=session.id) as claude:
+                turn = claude.ask("/compact")
+                claude.ask("Are you there?")
+            table.add(f"no network, session {number}", "notes and every text", turn, lab)
+            assert turn.said_to_user()[0].startswith("lcc: kept every message")
+            after = results(conversation(api.of("main")[-1].body))
+            assert after["toolu_old0"].text.startswith(f"[removed: re-read {file} ")
+            wait_for_setup(lab)
+        assert api.of("summary") == []
+    told = [event for event in claude.events if event.get("subtype") == "hook_response"]
+    assert "could not be set up: the package index cannot be reached" in json.dumps(told)
+
+
+def raise_version(folder: Path, old: str, new: str) -> None:
+    """Make a checkout that of another version."""
+    for name in ("pyproject.toml", ".claude-plugin/plugin.json", "hook/lcc_hook/client.py"):
+        path = folder / name
+        path.write_text(path.read_text().replace(f'"{old}"', f'"{new}"', 1))
+
+
+def test_an_upgrade_in_the_middle_of_a_session(current_client: Path, lab: Lab, table: Table) -> None:
+    """The running session goes on with what it began with, the next has the new one; both compact, each by its own
+    daemon, and neither waits for an environment of the new version."""
+    del lab.env["LCC_PYTHON"]
+    lab.env["LCC_NO_SETUP"] = "1"
+    install(current_client, lab)
+    version = json.loads((CHECKOUT / ".claude-plugin/plugin.json").read_text())["version"]
+    file = lab.write("src/one.py", "".join(f"line {number}: something worth removing\n" for number in range(500)))
+    before, after = (worked_on(lab.project, lab.home, [file]) for _ in range(2))
+    with serve(Script([])) as (api, url), Claude(current_client, lab, url, resume=before.id) as running:
+        running.ask("Are you there?")
+        raise_version(lab.root / "checkout", version, "9.9.9")
+        for words in (["marketplace", "update", "lcc"], ["update", "lcc@lcc"]):
+            done = claude(current_client, lab, "plugin", *words)
+            assert done.returncode == 0, done.stdout + done.stderr
+        old = running.ask("/compact")
+        with Claude(current_client, lab, url, resume=after.id) as later:
+            new = later.ask("/compact")
+        again = running.ask("Are you still there?")
+    for name, turn in (("the running session", old), ("a new session", new)):
+        table.add(f"upgraded meanwhile, {name}", "notes and every text", turn, lab)
+        assert turn.said_to_user()[0].startswith("lcc: kept every message"), name
+    assert again.subtype == "success"
+    assert api.of("summary") == []
+    builds = {path.name.split("-")[2].removesuffix(".pid") for path in lab.runtime.glob("lcc/d-*.pid")}
+    assert builds == {version, "9.9.9"}
