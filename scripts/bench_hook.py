@@ -8,6 +8,8 @@ with `compact`, and `lcc compact` in a fresh process over the same messages. Tim
 event on stdin, as the module sends it: each output once. The session's size is that of its lines in the session file.
 The daemon is started for the run in folders of its own, and stopped.
 
+At the end each command hook of hooks.json is run by a shell, as the client does, in turns with a bare Python.
+
 Each line gives the median and, in brackets, the least: wall time, and time of a processor, which says more on a machine
 that has other things to do. `in the daemon` is its part, as `lcc-daemon status` gives it.
 """
@@ -125,16 +127,29 @@ def measure(root: Path, megabytes: float, rounds: int, python: str, env: dict[st
     print(f"  hook/bare {middle['hook'] / middle['bare']:.1f}, fresh/hook {middle['fresh'] / middle['hook']:.2f}")
 
 
-def measure_nothing(root: Path, rounds: int, python: str, env: dict[str, str]) -> None:
-    """The client's own cost: a hook that says next to nothing to a warm daemon."""
-    small = root / "small.json"
-    small.write_text('{"session_id":"bench"}')
-    words = [python, "-I", "-S", "-E", str(CLIENT), "ping"]
+def hook_commands() -> list[tuple[str, str]]:
+    """The hooks of hooks.json: the event's name, and the command that the client gives to a shell."""
+    hooks = json.loads((CHECKOUT / "hooks.json").read_text())["hooks"]
+    return [(event, hook["command"]) for event, groups in hooks.items() for group in groups for hook in group["hooks"]]
+
+
+def measure_hooks(root: Path, rounds: int, python: str, env: dict[str, str]) -> None:
+    """Each command hook with a warm daemon, as the client starts it, beside a bare Python in the same round."""
+    session = root / "session.jsonl"
+    session.write_text("")
+    asked = root / "asked.json"
+    fields = {"session_id": "bench", "cwd": str(root), "transcript_path": str(session), "source": "resume"}
+    fields |= {"tool_name": "Bash", "command_name": "lcc:lcc", "command_args": "keep"}
+    asked.write_text(json.dumps({**fields, "tool_input": {"command": "lcc recall 0123456789ab"}}))
+    env = {**env, "CLAUDE_PLUGIN_ROOT": str(CHECKOUT), "PATH": f"{Path(python).parent}:/usr/bin:/bin"}
     bare = [python, "-I", "-S", "-E", "-c", "pass"]
-    pairs = [(timed(bare, small, env)[0], timed(words, small, env)[0]) for _ in range(rounds)]
-    print("a command hook that has next to nothing to say")
-    print(f"  python3 -I -S -E -c pass   {shown([pair[0] for pair in pairs])}")
-    print(f"  hook client, warm daemon   {shown([pair[1] for pair in pairs])}")
+    print("each command hook, by a shell, multiples of python3 -I -S -E -c pass (wall, processor)")
+    for event, command in hook_commands():
+        words = ["/bin/sh", "-c", command]
+        pairs = [(timed(bare, asked, env)[0], timed(words, asked, env)[0]) for _ in range(rounds + 1)][1:]
+        ratios = [statistics.median(getattr(hook, of) / getattr(one, of) for one, hook in pairs) for of in Cost._fields]
+        middle = statistics.median(hook.wall for _, hook in pairs)
+        print(f"  {event:20} {ratios[0]:.2f}, {ratios[1]:.2f}   ({middle:.1f} ms)")
 
 
 def main() -> None:
@@ -156,7 +171,7 @@ def main() -> None:
     try:
         for size in options.sizes:
             measure(root, size, options.rounds, options.python, env)
-        measure_nothing(root, 3 * options.rounds, options.python, env)
+        measure_hooks(root, 3 * options.rounds, options.python, env)
     finally:
         subprocess.run([sys.executable, "-m", "lcc_daemon", "stop"], env=env, capture_output=True, check=False)
         shutil.rmtree(root, ignore_errors=True)
