@@ -61,7 +61,9 @@ def list_objects(
         _print_json({"folder": str(stash.folder), "objects": len(entries), "stored_bytes": total, "listed": listed})
         return
     out = console(sys.stdout)
-    out.print(f"{count(len(entries))} objects, {_size(total)} on disk, in {stash.folder}")
+    out.print(
+        f"{count(len(entries))} object{'' if len(entries) == 1 else 's'}, {_size(total)} on disk, in {stash.folder}"
+    )
     if shown:
         rows = [
             (
@@ -186,7 +188,7 @@ def gc(
     if as_json:
         _print_json(_gc_facts(plan, apply, result.removed if result else 0, result.removed_bytes if result else 0))
         return
-    typer.echo(f"{plan.total:,} objects, {_size(plan.total_bytes)}")
+    typer.echo(f"{plan.total:,} object{'' if plan.total == 1 else 's'}, {_size(plan.total_bytes)}")
     typer.echo(f"  kept, a note in a session file names them      {plan.kept_by_notes:>9,}")
     typer.echo(f"  kept, named lately or by a session without file {plan.kept_by_references:>8,}")
     typer.echo(f"  kept, too young                                {plan.kept_by_age:>9,}")

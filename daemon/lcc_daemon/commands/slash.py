@@ -201,8 +201,14 @@ def _explain(asked: Asked) -> str:
     for title, groups in (("Removed", found.removed), ("Kept", found.kept)):
         if groups:
             lines += [f"{title}, and why:"]
-            lines += [f"- {group.calls} calls, {group.chars_before:,} characters: {group.because}" for group in groups]
+            lines += [
+                f"- {_calls(group.calls)}, {group.chars_before:,} characters: {group.because}" for group in groups
+            ]
     return "\n".join([*lines, f"Each call: lcc explain {newest}"])
+
+
+def _calls(count: int) -> str:
+    return f"{count} call{'' if count == 1 else 's'}"
 
 
 def _keep(asked: Asked) -> str:
