@@ -24,9 +24,20 @@ from unittest.mock import patch
 
 from bench_compare import OTHER, SHARED, Program
 from follow import follow, results_of
+from needs import common_words
 from passes import compacted_by, edits_of
 from replay import Cut, write_files
-from retention import Point, Policy, figures, halves, load, measure, projects_of
+from retention import (
+    Point,
+    Policy,
+    figures,
+    halves,
+    input_name,
+    inputs_told_apart,
+    load,
+    measure,
+    projects_of,
+)
 
 from lcc.contract.modes import RulesMode
 from lcc.relevance import choice
@@ -73,6 +84,19 @@ def ours(name: str, mode: RulesMode, stash: Path | None, disk: bool = True) -> M
             return None
 
     return Mode(name, texts, recall if mode != "lossy" and kept is not None else None)
+
+
+def with_inputs(stash: Path) -> Mode:
+    """The ladder's second rung besides, all the way: the inputs of old calls go too."""
+
+    def texts(cut: Cut) -> Mapping[str, str]:
+        edits = edits_of(cut.before, "auto", cut.root, stash, min_reduction=1.0)
+        notes = {
+            input_name(call, path): note for call, strings in edits.inputs.items() for path, note in strings.items()
+        }
+        return {**edits.texts, **notes}
+
+    return Mode("`auto`, and the inputs of old calls", texts)
 
 
 def theirs(name: str, mode: str, program: Program) -> Mode:
@@ -123,6 +147,15 @@ def main() -> None:
         for mode in modes(work, asked.other):
             print(row(mode.name, "held back", held, mode), flush=True)
             print(row(mode.name, "fitted on", fitted, mode), flush=True)
+        print(f"\nEach long string of a call's input counted as a text of its own\n\n{HEAD}", flush=True)
+        by_project: dict[str, list[str]] = {}
+        for point in points:
+            by_project.setdefault(point.project, []).extend(point.texts.values())
+        common = common_words(by_project)
+        for half, chosen in (("held back", held), ("fitted on", fitted)):
+            apart = [inputs_told_apart(point, common) for point in chosen]
+            for mode in (ours("`auto`, inputs left alone", "auto", work / "stash"), with_inputs(work / "stash")):
+                print(row(mode.name, half, apart, mode), flush=True)
 
 
 def modes(work: Path, other: Path | None) -> list[Mode]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from bench_compare import Program
@@ -20,7 +21,13 @@ from lcc.transcript import Edits, Json, messages_to_payload, parse_payload
 Payload = list[dict[str, Json]]
 
 
-def edits_of(messages: Payload, mode: RulesMode, root: Path | None = None, stash: Path | None = None) -> Edits:
+def edits_of(
+    messages: Payload,
+    mode: RulesMode,
+    root: Path | None = None,
+    stash: Path | None = None,
+    min_reduction: float | None = None,
+) -> Edits:
     """What a mode of lcc changes. Without ``root`` no file is read, without ``stash`` nothing is written."""
     options = PassOptions(
         provider="rules",
@@ -28,6 +35,8 @@ def edits_of(messages: Payload, mode: RulesMode, root: Path | None = None, stash
         workspace_root=None if root is None else str(root),
         disk_check=root is not None,
     )
+    if min_reduction is not None:
+        options = replace(options, min_reduction=min_reduction)
     ports = Ports(stash_folder=stash, dry_run=stash is None)
     return compact(parse_payload(list(messages)), options, ports, rendered=False).edits
 

@@ -9,12 +9,16 @@ something at two cuts is one, and a result that must be had back is recalled onc
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
 
 from needs import Need, common_words, needs, results_of_message
 from replay import Cut, cuts, sessions
+
+from lcc.relevance.need.inputs import SHORTEST, input_strings_by_path
+from lcc.transcript import Json, Path
+from lcc.transcript.edit import input_with
 
 SHARES = (0.35, 0.5, 0.65, 0.8, 0.9)
 HORIZON = 100
@@ -22,7 +26,7 @@ HORIZON = 100
 SMALLEST = 45_000
 """Characters of results and texts that a cut must have before it."""
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "sessions"
+SHARED = FilePath(__file__).resolve().parents[2] / "shared" / "sessions"
 """Where the sessions lie that the figures in the documents were made of."""
 PROJECTS = {"k": "klm", "l": "klm", "m": "klm", "r": "rqp", "q": "rqp", "p": "rqp"}
 """Sessions of one project, by the letter at the end of a file's name."""
@@ -76,7 +80,9 @@ class Figures:
     """Characters to fetch in 100 calls."""
 
 
-def load(folder: Path, work: Path, projects: Mapping[str, str], only: Iterable[str] | None = None) -> list[Point]:
+def load(
+    folder: FilePath, work: FilePath, projects: Mapping[str, str], only: Iterable[str] | None = None
+) -> list[Point]:
     """Every cut of the sessions in ``folder`` that is large enough. ``projects``: the project of a file's name."""
     chosen = set(only) if only is not None else None
     found: list[tuple[str, Cut]] = []
@@ -97,7 +103,7 @@ def load(folder: Path, work: Path, projects: Mapping[str, str], only: Iterable[s
     return [_point(project, cut, common) for project, cut in found]
 
 
-def projects_of(folder: Path, listed: Path | None = None) -> dict[str, str]:
+def projects_of(folder: FilePath, listed: FilePath | None = None) -> dict[str, str]:
     """The project of each session, by file name: from ``listed``, else by the letter at the end of its name."""
     if listed is not None:
         pairs = (line.split(None, 1) for line in listed.read_text("utf-8").splitlines() if line.strip())
@@ -119,6 +125,33 @@ def _point(project: str, cut: Cut, common: set[str]) -> Point:
     after = first_calls(cut.after, HORIZON)
     calls = [str(use["tool_use_id"]) for message in after for use in _uses(message)]
     return Point(cut, project, texts_of(cut), needs(cut.before, after, common), calls)
+
+
+def inputs_told_apart(point: Point, common: Collection[str]) -> Point:
+    """The same cut, with each long string of a call's input as a text of its own, which a policy may take away too."""
+    before = [part for message in point.cut.before for part in _with_inputs_behind(message)]
+    texts = {name: text for message in before for name, text in results_of_message(message)}
+    return replace(point, texts=texts, needs=needs(before, first_calls(point.cut.after, HORIZON), common))
+
+
+def input_name(call: str, path: Sequence[str | int]) -> str:
+    """What a string of a call's input is called among the texts."""
+    return f"{call} {'.'.join(map(str, path))}"
+
+
+def _with_inputs_behind(message: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    moved: list[Json] = []
+    uses: list[Json] = []
+    for use in _uses(message):
+        taken: dict[Path, str] = {}
+        for path, text in input_strings_by_path(use["input"]):
+            if len(text) >= SHORTEST:
+                taken[path] = ""
+                moved.append({"tool_use_id": input_name(str(use["tool_use_id"]), path), "text": text})
+        uses.append({**use, "input": input_with(use["input"], taken)})
+    yield {**message, "toolUses": uses}
+    if moved:
+        yield {"role": "user", "text": "", "toolUses": [], "toolResults": moved}
 
 
 def first_calls(messages: list[dict[str, object]], most: int) -> list[dict[str, object]]:
