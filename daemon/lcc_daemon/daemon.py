@@ -162,7 +162,9 @@ class Daemon:
         while True:
             await asyncio.sleep(self._lookout.interval)
             self._services.background.look_after()
-            if self._lookout.reason_to_stop is not None:
+            if self._services.outdated.is_set():
+                self._server.stop("a session has begun whose plugin has other sources")
+            elif self._lookout.reason_to_stop is not None:
                 self._server.stop(self._lookout.reason_to_stop)
             elif self.idle_left() == 0.0:
                 self._server.stop("idle")

@@ -97,6 +97,8 @@ class Services:
     """Session and agent of each conversation that a pass has compacted."""
     noted: Remembered
     """Of those, the ones that hold notes of the stash and have not been told yet how to follow them."""
+    outdated: threading.Event
+    """Set once a session has begun whose plugin has other sources: the next call is for a daemon of those."""
 
     @property
     def parts_folder(self) -> Path:
@@ -126,4 +128,5 @@ def build_services(folder: bytes, env: Mapping[str, str], stats: Stats, log: log
         priority=priority,
         compacted=Remembered(),
         noted=Remembered(),
+        outdated=threading.Event(),
     )

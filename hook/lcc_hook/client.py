@@ -55,7 +55,7 @@ GREETING_WAIT = 0.3
 """Seconds after which a daemon that accepted a connection and says nothing is looked at more closely."""
 SET_UP = "set-up"
 """A daemon's word for a session start: it works, and the plugin's environment is still to be made."""
-FORWARDED = (b"LCC_", b"TYPESAFE_", b"LAYA_", b"CLAUDE_PLUGIN_DATA", b"CLAUDE_PLUGIN_OPTION_", b"SSL_CERT_")
+FORWARDED = (b"LCC_", b"TYPESAFE_", b"LAYA_", b"CLAUDE_PLUGIN_", b"SSL_CERT_")
 FORWARDED_NAMES = (b"HOME", b"XDG_CONFIG_HOME", b"XDG_DATA_HOME", b"XDG_STATE_HOME", b"XDG_CACHE_HOME")
 """How the variables begin, and are called, that go to the daemon from the asking session's environment."""
 LENT = (b"TYPESAFE_API_KEY", b"LAYA_API_KEY", b"HTTP_PROXY", b"HTTPS_PROXY", b"ALL_PROXY", b"NO_PROXY")

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from daemon.daemon_world import CHECKOUT, PYTHON, World, is_running, make_event, read_frame, wait_until
 
+from lcc_daemon.sources import are_others
 from lcc_hook.client import BUILD, PROTOCOL
 
 
@@ -331,6 +332,39 @@ def test_daemons_of_two_builds_serve_side_by_side(world: World) -> None:
     for _ in range(2):
         assert (older(), world.plan(event)["action"]) == ("replace", "replace")
     assert {file.name: file.read_text() for file in world.runtime.glob("d-*.pid")} == pids
+
+
+def test_a_new_session_gets_its_own_plugins_code(world: World) -> None:
+    """Two folders with one version and other sources: a session start of the second ends the daemon of the first."""
+    folders = {name: world.root / name for name in ("first", "same", "second")}
+    clients = {name: plugin_of(BUILD, folder) for name, folder in folders.items()}
+    with (folders["second"] / "lcc" / "version.py").open("a") as file:
+        file.write("# pulled since\n")
+    world.extra["LCC_PYTHON"] = "-"
+
+    def start(name: str) -> None:
+        env = world.merged({"CLAUDE_PLUGIN_ROOT": str(folders[name])})
+        words = [PYTHON, "-I", "-S", "-E", str(clients[name]), "session-start"]
+        asked = b'{"session_id":"s","source":"startup"}'
+        assert subprocess.run(words, input=asked, capture_output=True, env=env, check=False).returncode == 0
+
+    def runs_from() -> str:
+        words = Path(f"/proc/{world.pid()}/cmdline").read_bytes().split(b"\0")
+        return next(name for name, folder in folders.items() if any(os.fsencode(folder) in word for word in words))
+
+    start("first")
+    assert wait_until(lambda: bool(list(world.runtime.glob("d-*.pid"))))
+    pid = world.pid()
+    assert not are_others(str(folders["same"]), folders["first"])
+    assert not are_others(str(world.root), folders["first"])
+    assert not are_others("relative", folders["first"])
+    assert are_others(str(folders["second"]), folders["first"])
+    start("same")
+    assert world.status()["pid"] == pid
+    start("second")
+    assert wait_until(lambda: not is_running(pid))
+    start("second")
+    assert wait_until(lambda: bool(list(world.runtime.glob("d-*.pid"))) and runs_from() == "second")
 
 
 def test_a_leftover_socket_of_another_build_is_removed_once_it_refuses(world: World) -> None:

@@ -16,6 +16,7 @@ from lcc_daemon.environment import environment_of
 from lcc_daemon.protocol import Answer, Request, failure
 from lcc_daemon.server import Call
 from lcc_daemon.services import Services
+from lcc_daemon.sources import are_others
 from lcc_hook.client import SET_UP
 from lcc_hook.places import is_ready
 
@@ -38,9 +39,16 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
     if hook.session_id and hook.transcript_path.startswith("/"):
         services.sessions.follow(hook.session_id, Path(hook.transcript_path))
     if hook.source != "compact":
+        services.background.submit(_look_at_sources, request.env.get("CLAUDE_PLUGIN_ROOT", ""), services)
         return failure(SET_UP, "") if _must_be_set_up(request) else Answer()
     state = state_folder(environment_of(request))
     return Answer(services.keepers.take_back(services.keepers.guide_folder(state, hook.session_id)))
+
+
+def _look_at_sources(plugin: str, services: Services) -> None:
+    """A new session gets its own plugin's code: a daemon of other sources goes once it has nothing to serve."""
+    if are_others(plugin):
+        services.outdated.set()
 
 
 def _must_be_set_up(request: Request) -> bool:
