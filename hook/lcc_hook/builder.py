@@ -88,6 +88,7 @@ class Builder:
 
     def build(self) -> None:
         self.clear({self.current()})
+        drop_copied_environment(self.root)
         lacking = lacks_room(os.fsencode(self.data))
         if lacking:
             raise SetupError(lacking)
@@ -171,6 +172,15 @@ class Builder:
         for name in os.listdir(self.data):
             if name.startswith("venv-") and name not in kept:
                 shutil.rmtree(os.path.join(self.data, name), ignore_errors=True)
+
+
+def drop_copied_environment(root: str) -> None:
+    """Take away the environment of a checkout that the client has copied along with the plugin: it runs from nowhere
+    but its own place. Only in the client's own copy, ``…/plugins/cache/<marketplace>/<plugin>/<version>``."""
+    copied = os.path.join(root, ".venv")
+    is_the_clients = os.path.abspath(root).split(os.sep)[-5:-3] == ["plugins", "cache"]
+    if is_the_clients and not os.path.islink(copied) and os.path.isfile(os.path.join(copied, "pyvenv.cfg")):
+        shutil.rmtree(copied, ignore_errors=True)
 
 
 def search_path() -> str:

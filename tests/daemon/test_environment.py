@@ -169,6 +169,18 @@ def test_a_build_that_died_is_not_taken_for_one_that_runs(world: World, build, m
     assert (data / "venv").is_symlink()
 
 
+@pytest.mark.parametrize("where", ["plugins/cache/lcc/lcc/0.1.0", "plugins/cache/lcc", "work/checkout"])
+def test_a_copied_environment_goes_from_the_clients_copy_alone(tmp_path: Path, where: str) -> None:
+    """Installed from a checkout, the plugin has that one's `.venv` in it; a checkout itself keeps its own."""
+    root = tmp_path / where
+    for name in (".venv", "venv"):
+        (root / name / "bin").mkdir(parents=True)
+        (root / name / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    builder.drop_copied_environment(str(root))
+    assert (root / ".venv").exists() is (where != "plugins/cache/lcc/lcc/0.1.0")
+    assert (root / "venv").exists()
+
+
 def test_a_disk_without_room_is_left_alone(world: World, build, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """Nothing is begun that cannot end, and it is said how much is needed."""
     monkeypatch.setattr(places, "ROOM", 10**18)
