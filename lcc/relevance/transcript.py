@@ -26,11 +26,12 @@ from lcc.relevance.evidence.guards import GuardFacts, guards_of
 from lcc.relevance.evidence.stranded import Followed, with_stranded_notes_followed
 from lcc.relevance.ladder import Rung, on_rung
 from lcc.relevance.need import why
-from lcc.relevance.policies import Outcome, Session, decide, edits_of
+from lcc.relevance.policies import decide, edits_of
 from lcc.relevance.ports import Ports
 from lcc.relevance.reading.calls import file_read_of, file_reads
 from lcc.relevance.reading.headers import header_length
 from lcc.relevance.reading.rows import parse_rows
+from lcc.relevance.session import Outcome, Session
 from lcc.tokens import TokenEstimator
 from lcc.tokens.cache_cost import cache_cost
 from lcc.transcript import (
