@@ -94,9 +94,10 @@ class Original:
         )
 
 
-def replay(path: Path, binary: Path, root: Path) -> Replayed:
+def replay(path: Path, binary: Path, root: Path, target: str | None = None) -> Replayed:
     """Compact and resume the session in ``path`` with the client ``binary``, in a lab under ``root``."""
-    lab = Lab(root, path_with(), {"LCC_PYTHON": sys.executable, "LCC_BUDGET_MS": "60000"})
+    env = {"LCC_PYTHON": sys.executable, "LCC_BUDGET_MS": "60000", **({"LCC_TARGET": target} if target else {})}
+    lab = Lab(root, path_with(), env)
     session, raw = moved_into(path.read_bytes(), lab)
     original = Original.of(read_transcript(raw))
     found = Replayed(path.name, can_go(lab, raw))
@@ -298,6 +299,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED)
     parser.add_argument("--sessions", type=int, default=6, help="how many, the first by name")
     parser.add_argument("--client", default="2.1.332", metavar="VERSION")
+    parser.add_argument("--target", help="the option of that name, for every session; 2 (tokens) climbs every rung")
     asked = parser.parse_args(words)
     files = sorted(path for path in asked.folder.glob("*.jsonl") if b'"sessionId"' in path.read_bytes()[:20_000])
     if not files:
@@ -311,7 +313,7 @@ def main(words: Sequence[str] | None = None) -> int:
     good = True
     for path in files[: asked.sessions]:
         with tempfile.TemporaryDirectory(prefix="lcc-rp-", ignore_cleanup_errors=True) as folder:
-            found = replay(path, binary, Path(folder))
+            found = replay(path, binary, Path(folder), asked.target)
         good = good and found.is_good
         print(row(found), flush=True)
     return 0 if good else 1
