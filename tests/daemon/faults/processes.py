@@ -312,9 +312,25 @@ def other_program(live: Live) -> Iterator[Call]:
     assert at_socket(live).is_socket()
 
 
+def another_process(live: Live, setup: str = "") -> None:
+    """A process that listens at the socket's place and never says a word; what it does before it listens."""
+    script = (
+        "import os,socket,sys,time\n"
+        "s=socket.socket(socket.AF_UNIX); s.bind(sys.argv[1])\n"
+        f"{setup}\n"
+        "s.listen(); print(1,flush=True); time.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, at_socket(live)], stdout=subprocess.PIPE)
+    live.stack.callback(process.wait)
+    live.stack.callback(process.kill)
+    assert process.stdout is not None
+    process.stdout.readline()
+
+
 @SOCKET.row("another program is silent there", "hand-over: unresponsive")
 def silent_program(live: Live) -> Iterator[Call]:
-    listens(live, lambda line: time.sleep(30))
+    """A process of its own: one that does other work at the same time is not taken for hung."""
+    another_process(live)
     yield Call()
 
 
@@ -326,18 +342,7 @@ def hangs_up(live: Live) -> Iterator[Call]:
 
 @SOCKET.row("another user listens there", "hand-over: foreign-daemon")
 def other_user(live: Live) -> Iterator[Call]:
-    path = at_socket(live)
-    script = (
-        "import os,socket,sys,time\n"
-        "s=socket.socket(socket.AF_UNIX); s.bind(sys.argv[1])\n"
-        "if not os.geteuid(): os.setuid(65534)\n"
-        "s.listen(); print(1,flush=True); time.sleep(60)"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE)
-    live.stack.callback(process.wait)
-    live.stack.callback(process.kill)
-    assert process.stdout is not None
-    process.stdout.readline()
+    another_process(live, "if not os.geteuid(): os.setuid(65534)")
     yield Call()
 
 
