@@ -55,7 +55,8 @@ def read_input(name: str, limit: int = MAX_INPUT_BYTES) -> bytes:
 def named_session(name: str) -> str:
     """The file of the session that has the id ``name``, among the client's; ``name`` itself where it is no such id.
 
-    A file of that very name comes first. The client keeps a session in the folder of one project.
+    A file of that very name comes first. The client keeps a session in the folder of one project; a copy of the
+    profile has it too, and then the first profile counts, which is this shell's.
     """
     if not _SESSION_ID.fullmatch(name) or os.path.lexists(name):
         return name
@@ -64,6 +65,7 @@ def named_session(name: str) -> str:
     found = [path for folder in project_folders(os.environ) if (path := folder / f"{name}.jsonl").is_file()]
     if not found:
         raise InputError(f"{name}: neither a file nor the id of a session of Claude Code; see lcc sessions")
+    found = [path for path in found if path.parents[1] == found[0].parents[1]]
     if len(found) > 1:
         raise InputError(f"{name}: sessions of {len(found)} projects have this id; name the file: {found[0]}, …")
     return str(found[0])

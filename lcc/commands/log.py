@@ -148,7 +148,7 @@ def _print_summary(found: Summary, path: Path, on: bool) -> None:
 
 
 def _spent(*, everywhere: bool) -> list[Spent]:
-    """The sessions of this folder, or of all, that went on after a compaction."""
+    """The sessions of this folder, or of all, that went on after a compaction; one that is in several, once."""
     from lcc.client_folders import folders_of, project_folders
     from lcc.commands.progress import progress
     from lcc.sessions.spent import compacted_sessions
@@ -159,7 +159,8 @@ def _spent(*, everywhere: bool) -> list[Spent]:
         for number, folder in enumerate(folders, 1):
             shown.doing = f"reading sessions: project {number:,} of {len(folders):,}"
             found += list(compacted_sessions([folder]))
-    return sorted(found, key=lambda each: each.modified)
+    found.sort(key=lambda each: each.modified)
+    return list({each.path.name: each for each in found}.values())
 
 
 def _print_saved(spent: list[Spent], where: str) -> None:

@@ -56,14 +56,16 @@ class Session:
 
 
 def session_files(folders: Iterable[Path]) -> list[Path]:
-    """The session files in ``folders``, the newest first. Raises ``OSError``."""
-    found: list[tuple[float, Path]] = []
+    """The session files in ``folders``, the newest first; of one that is in several, as in a copy of a profile, the
+    newest alone. Raises ``OSError``."""
+    found: dict[str, tuple[float, Path]] = {}
     for folder in folders:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".jsonl") and not entry.name.startswith("agent-") and entry.is_file():
-                    found.append((-entry.stat().st_mtime, Path(entry.path)))
-    return [path for _, path in sorted(found)]
+                    known = (-entry.stat().st_mtime, Path(entry.path))
+                    found[entry.name] = min(found.get(entry.name, known), known)
+    return [path for _, path in sorted(found.values())]
 
 
 def look_at(path: Path, options: PassOptions, now: float) -> Session:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -117,6 +118,18 @@ def test_an_id_is_found_in_every_profile(world: World, project: Path) -> None:
     session_of(world, project, name, ".claude-work")
     ran = world.lcc("compact", name, "-q", "x", "--provider", "rules", "--dry-run")
     assert ran.code == 0, ran.err
+
+
+def test_a_copy_of_a_profile_doubles_nothing(world: World, project: Path) -> None:
+    """A backup beside the profile holds the same sessions: each is listed once, and an id still names one file."""
+    name = "11111111-2222-4333-8444-555555555555"
+    session_of(world, project, name)
+    home = world.folder / "home"
+    shutil.copytree(home / ".claude", home / ".claude-backup")
+    assert listed(world, project) == [name]
+    ran = world.lcc("compact", name, "-q", "x", "--provider", "rules", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert ".claude-backup" not in ran.err
 
 
 def test_a_session_from_elsewhere_says_where_it_began(world: World, project: Path) -> None:
