@@ -42,6 +42,7 @@ def test_it_answers_without_a_model(version: str, request: pytest.FixtureRequest
         assert "4 results" in shown
         assert "- removed so far: nothing\n- had back: nothing" in shown
         assert "is not known" in ask(claude, "frobnicate")
+        assert "nothing was done" in ask(claude, "off on")
         assert "No compaction of this session" in ask(claude, "explain")
         assert "src/f0.py" in ask(claude, 'keep "src/f0.py"')
         assert ask(claude, "keep") == "- src/f0.py"

@@ -74,9 +74,11 @@ def answer(request: Request, call: Call, services: Services) -> Answer:
     if hook.command_name != NAME:
         return Answer()
     word, _, argument = hook.command_args.strip().partition(" ")
-    do = _WORDS.get(word)
+    do = _WORDS.get(word.lower())
     if do is None:
         return Answer(blocked(f"/{NAME} {one_line(word, 40)} is not known. {HELP}"))
+    if argument.strip() and word.lower() not in _WITH_PATH:
+        return Answer(blocked(f"/{NAME} {word} takes nothing behind it; nothing was done. {HELP}"))
     try:
         wishes = read_wishes(state_folder(env), hook.session_id)
         config = wishes.on(load_config(env, plugin_options(env)))
@@ -241,6 +243,7 @@ def _on(asked: Asked) -> str:
     return "Nothing keeps lcc from this session, but the configuration has it off (enabled)."
 
 
+_WITH_PATH = ("keep", "unkeep")
 _WORDS: Mapping[str, Callable[[Asked], str]] = {
     "": _show,
     "now": _now,
