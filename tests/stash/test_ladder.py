@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,56 @@ def test_old_long_inputs_become_notes_and_everything_else_stays(
             key: type(value) for key, value in before[name].items()
         }
     assert after["c1"]["description"] == "Write x"
+
+
+def failed(messages: list[dict[str, Any]]) -> None:
+    for result in (result for message in messages for result in message.get("toolResults", [])):
+        if result["tool_use_id"] == "w2":
+            result["is_error"] = True
+
+
+def named_by_the_user(messages: list[dict[str, Any]]) -> None:
+    messages.append({"role": "user", "text": "Now look at /p/gone.py again."})
+
+
+def as_it_was(messages: list[dict[str, Any]]) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "kept"),
+    [
+        pytest.param(failed, (), {"w2"}, id="a call that failed"),
+        pytest.param(named_by_the_user, (), {"w2", "w2b", "e1"}, id="a file that the newest user message names"),
+        pytest.param(
+            as_it_was,
+            ("--question", "What is in /p/gone.py?"),
+            {"w2", "w2b", "e1"},
+            id="a file that the question names",
+        ),
+        pytest.param(as_it_was, ("--protect-path", "gone.py"), {"w2", "w2b", "e1"}, id="a protected path"),
+        pytest.param(as_it_was, ("--protect-tool", "Bash"), {"c1"}, id="a protected tool"),
+    ],
+)
+def test_a_guard_keeps_inputs_and_only_those(
+    world: World,
+    tmp_path: Path,
+    change: Callable[[list[dict[str, Any]]], None],
+    flags: tuple[str, ...],
+    kept: set[str],
+) -> None:
+    """The first test says that each of these goes where no guard holds it."""
+    messages = session(tmp_path)
+    change(messages)
+    (tmp_path / "in.json").write_text(json.dumps({"messages": messages}))
+    ran = world.lcc(
+        *("compact", "in.json", "--provider", "rules", "--rules-mode", "auto", "--workspace-root", str(tmp_path)),
+        *("-o", "out.json", "-r", "report.json", *flags),
+    )
+    assert ran.code == 0, ran.err
+    before, after = inputs_in(tmp_path / "in.json"), inputs_in(tmp_path / "out.json")
+
+    assert {name for name in before if before[name] != after[name]} == {"w1", "w2", "w2b", "e1", "c1", "a1"} - kept
 
 
 def test_the_report_says_which_rung_did_what(world: World, compacted: dict[str, Any]) -> None:
