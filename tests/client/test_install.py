@@ -124,8 +124,8 @@ def raise_version(folder: Path, old: str, new: str) -> None:
 
 
 def test_an_upgrade_in_the_middle_of_a_session(current_client: Path, lab: Lab, table: Table) -> None:
-    """The running session goes on with what it began with, the next has the new one; both compact, each by its own
-    daemon, and neither waits for an environment of the new version."""
+    """The running session and the next both compact, and neither waits for an environment of the new version. A
+    marketplace that is a folder runs from there: the daemon of before ends when it sees that its program is another."""
     del lab.env["LCC_PYTHON"]
     lab.env["LCC_NO_SETUP"] = "1"
     install(current_client, lab)
@@ -148,4 +148,5 @@ def test_an_upgrade_in_the_middle_of_a_session(current_client: Path, lab: Lab, t
     assert again.subtype == "success"
     assert api.of("summary") == []
     builds = {path.name.split("-")[2].removesuffix(".pid") for path in lab.runtime.glob("lcc/d-*.pid")}
-    assert builds == {version, "9.9.9"}
+    assert "9.9.9" in builds
+    assert builds <= {version, "9.9.9"}
