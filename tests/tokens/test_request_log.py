@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -161,15 +162,13 @@ class TestFile:
                 opened.truncate(MAX_BYTES + 1)
             starts = threading.Barrier(8)
 
-            def write(starts: threading.Barrier = starts) -> None:
+            def write(starts: threading.Barrier) -> None:
                 starts.wait()
                 append(report(), client_version="1.0.0", path=path)
 
-            threads = [threading.Thread(target=write) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            with ThreadPoolExecutor(8) as pool:
+                for written in [pool.submit(write, starts) for _ in range(8)]:
+                    written.result()  # a line that is lost says so here
             assert path.with_name("requests.jsonl.1").stat().st_size > MAX_BYTES
 
     @pytest.mark.parametrize("name", ["requests.jsonl", "requests.jsonl.1"])
